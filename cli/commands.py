@@ -162,10 +162,12 @@ def predict(
         list[str],
         setting(
             "--set",
-            "what to change: workers, cores, cpu_speed, memory, disk or network, or the framework's own word for it;"
-            " the value is absolute (8, 8GiB, 500MB/s, 10Gbps) or relative to the run (2x); or change the work:"
-            " input=2x, operator.NAME=2x (twice as fast), skew=none, scheduler=fifo, fair or longest;"
-            " a list (cores=2,4,8) prints a table",
+            "what to change. Resources: workers (executors, taskmanagers, ranks), cores (slots), cpu_speed, memory,"
+            " disk, network, device.gpu, device.arithmetic, device.gpumem, device.link. Work: input (batch), tasks"
+            " (partitions, parallelism), tasks.STAGE, operator.NAME, skew=none, scheduler=fifo, fair or longest, rate"
+            " (streams), loader_workers and launch (PyTorch). The value is absolute (8, 8GiB, 500MB/s, 10Gbps) or"
+            " relative to the"
+            " run (2x); a list (cores=2,4,8) prints a table. docs/reference/settings.md explains each",
         ),
     ] = [],  # noqa: B006
     recorded: Annotated[list[str], setting("--recorded", "what the run had, if its log does not record it")] = [],  # noqa: B006
@@ -207,6 +209,7 @@ def predict(
         str,
         typer.Option("--deadline", metavar="TIME", help="with --prices: the longest acceptable runtime, such as 10m"),
     ] = "",
+    as_csv: Annotated[bool, typer.Option("--csv", help="print one row for each scenario as CSV")] = False,
     as_json: AsJson = False,
 ) -> int:
     """predict the runtime with other resources
@@ -225,6 +228,8 @@ def predict(
                 "leave out --scope, --no-replan and --predictor: prices cover the whole run and use the built-in model"
             )
             raise typer.BadParameter(message, param_hint="'--prices'")
+        if as_csv:
+            raise typer.BadParameter("leave it out: --json has the table of machines", param_hint="'--csv'")
         from crystalperf.cli.advice import priced
 
         return priced(run, machines, ran_on, deadline, settings, recorded, reruns, as_json=as_json)
@@ -232,7 +237,17 @@ def predict(
         raise typer.BadParameter("name what to change, for example cores=2x", param_hint="'--set'")
     from crystalperf.cli.run_commands import predict as answer
 
-    return answer(run, settings, recorded, scope, replan=replan, predictor=predictor, reruns=reruns, as_json=as_json)
+    return answer(
+        run,
+        settings,
+        recorded,
+        scope,
+        replan=replan,
+        predictor=predictor,
+        reruns=reruns,
+        as_csv=as_csv,
+        as_json=as_json,
+    )
 
 
 @app.command()

@@ -100,7 +100,8 @@ def fleet_build(
         which = f"{first} and {more} more" if more else first
         lines.append(
             f"{counted(len(built.unplaced), 'recording')} of stacks matched no log: {which}. A fleet matches"
-            " recordings by the application id in their paths. Put that id into the name of the file or its folder."
+            " recordings by the application in their paths or processes, or by time, if there are at most 200. Put the"
+            " application's id into the name of the file or its folder."
         )
     lines.append(f"Next: crystalperf fleet ask {shell_word(built.folder)}")
     write("".join(f"{printable(each)}\n" for each in lines))

@@ -15,6 +15,7 @@ from crystalperf.query.text.answers import (
     disagreement_words,
     header_facts,
     noticeable_findings,
+    other_applications_sentence,
     other_words,
     outcome_sentences,
     recordings_sentence,
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from crystalperf.cli.text import TimeUnit
     from crystalperf.query.results.answers import Bottleneck, Debug, Header, PathOperator
 
-OTHER_APPLICATIONS = "several_applications"
-"""The note that the input has other applications than the one that the answer is about."""
-
 PLAN_METRICS = "plan metrics"
 """The basis of operator times that the framework measured."""
 
@@ -51,9 +49,8 @@ SCOPES_SHOWN = 20
 def heading(page: Page, header: Header) -> None:
     """Write the heading: application, machines, duration; and that the input has other applications."""
     page.paragraph("   ".join(header_facts(header)))
-    for each in header.problems:
-        if each.name == OTHER_APPLICATIONS:
-            page.paragraph(printable(f"{capitalised(each.meaning)}. Choose with --app ID."))
+    if others := other_applications_sentence(header):
+        page.paragraph(printable(f"{others} Choose with --app ID."))
 
 
 def lead(page: Page, found: Bottleneck, header: Header, debug: Debug, unit: TimeUnit) -> None:

@@ -152,6 +152,25 @@ def _learned(page: Page, prediction: Prediction, unit: TimeUnit) -> None:
         )
 
 
+CSV_COLUMNS = (
+    *("setting", "scope", "measure", "runtime_ms", "predicted_ms", "low_ms", "high_ms", "at_least_ms", "at_most_ms"),
+    *("records_per_s", "refused"),
+)
+"""Columns of `predict --csv`; low and high are the 90 % range, at_least and at_most the bounds of a refusal."""
+
+
+def csv_row(point: Prediction) -> list[object]:
+    """The row of one prediction, by CSV_COLUMNS."""
+    stream = point.stream
+    return [
+        *(point.setting, point.scope, point.measure, point.runtime_ms, point.predicted_ms),
+        *(point.interval_ms or (None, None)),
+        *(point.bound_ms or (None, None)),
+        None if stream is None else stream.max_per_s,
+        "; ".join(texts_of(point.refused, point.words)) or None,
+    ]
+
+
 def sweep_text(header: Header, sweep: Sweep) -> str:
     """The answer of `predict` for a list of values: a table, and the point of diminishing returns."""
     first = sweep.points[0]

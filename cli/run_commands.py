@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from crystalperf.cli.output import print_message, progress, write, write_answer
 from crystalperf.cli.runs import analyzed_run, find_run, profile_run, run_word
 from crystalperf.cli.text import shell_word
+from crystalperf.indexes.errors import SettingError
 from crystalperf.query.results.answers import NextStep, Profiled, Sweep
 
 if TYPE_CHECKING:
@@ -83,9 +84,12 @@ def predict(
     replan: bool,
     predictor: str,
     reruns: Sequence[str] = (),
+    as_csv: bool = False,
     as_json: bool,
 ) -> int:
     """Print the runtime of a scope in one or several scenarios; returns 1 if no scenario has an answer."""
+    if as_json and as_csv:
+        raise SettingError("--json and --csv: choose one of them")
     run, others = find_run(run_text), other_runs(reruns)
     with progress() as step:
         answer = run.what_if(
@@ -101,6 +105,11 @@ def predict(
     answered = any(each.is_answered for each in points)
     if as_json:
         write_answer(answer)
+    elif as_csv:
+        from crystalperf.cli.predictions import CSV_COLUMNS, csv_row
+        from crystalperf.query.statements.rows import csv_parts
+
+        write("".join(csv_parts(CSV_COLUMNS, iter([[csv_row(each) for each in points]]))))
     elif answered:
         from crystalperf.cli.predictions import prediction_text, sweep_text
 

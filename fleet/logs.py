@@ -10,6 +10,7 @@ from glob import escape, glob, has_magic
 from hashlib import sha256
 from typing import Any
 
+from crystalperf.fleet.recordings import logs_of
 from crystalperf.fleet.tables import tables
 from crystalperf.indexes.errors import CrystalPerfError, InputError
 from crystalperf.query.frameworks.registry import frameworks
@@ -70,22 +71,35 @@ def find_logs_and_unmatched(paths: Sequence[str]) -> tuple[list[Item], list[str]
     """
     items: dict[str, Item] = {}
     recordings: dict[str, list[Item]] = {}
-    left: set[str] = set()
+    left: dict[str, Item] = {}
     for each in _all_items(paths):
         if each.path.endswith(RECORDINGS):
-            left.add(each.path)
+            left[each.path] = each
             for application in _APPLICATION.findall(each.path)[-1:]:
                 recordings.setdefault(application, []).append(each)
         else:
             items.setdefault(each.path, each)
     if not items:
         raise InputError(f"{', '.join(paths)}: contains no file that could be a log")
-    logs = ordered(_with_companions(items, recordings))
-    return logs, sorted(left.difference(*(each.companions for each in logs)))
+    logs = list(_with_companions(items, recordings, {}))
+    unplaced = left.keys() - {each for log in logs for each in log.companions}
+    if unplaced:
+        by_log: dict[str, list[Item]] = {}
+        for path, of in logs_of(sorted(unplaced), [each.path for each in logs]).items():
+            for log in of:
+                by_log.setdefault(log, []).append(left[path])
+        logs = list(_with_companions({each.path: items[each.path] for each in logs}, recordings, by_log))
+        unplaced = left.keys() - {each for log in logs for each in log.companions}
+    return ordered(logs), sorted(unplaced)
 
 
-def _with_companions(items: dict[str, Item], recordings: dict[str, list[Item]]) -> Iterator[Item]:
-    """The items that are logs, each with its companions; a companion that was named alone brings its log."""
+def _with_companions(
+    items: dict[str, Item], recordings: dict[str, list[Item]], by_log: dict[str, list[Item]]
+) -> Iterator[Item]:
+    """The items that are logs, each with its companions; a companion that was named alone brings its log.
+
+    `recordings` are by application, `by_log` those of a log.
+    """
     endings = tuple(ending for each in frameworks().values() for ending in each.reader.companions)
     companions_at: dict[str, Item] = {}
     for path in [each for each in items if endings and each.endswith(endings)]:
@@ -96,7 +110,8 @@ def _with_companions(items: dict[str, Item], recordings: dict[str, list[Item]]) 
             companions_at[path] = items.pop(path)
     for each in items.values():
         application = next(iter(_APPLICATION.findall(each.path)[-1:]), "") if recordings else ""
-        companions = sorted(recordings.get(application, ()), key=lambda recording: recording.path)
+        own = [*recordings.get(application, ()), *by_log.get(each.path, ())]
+        companions = sorted(own, key=lambda recording: recording.path)
         for path in (each.path + ending for ending in endings):
             if path in companions_at or os.path.isfile(path):
                 companions.append(companions_at.get(path) or _local_item(path))

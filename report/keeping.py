@@ -39,6 +39,9 @@ def check(path: Path, run: str, *, replace: bool = False) -> None:
     try:
         status = path.lstat()
     except (FileNotFoundError, NotADirectoryError):
+        folder = path.absolute().parent
+        if not folder.is_dir():
+            raise InputError(f"{folder}: no such folder; create it first", Remedy("choose another place")) from None
         return
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error

@@ -447,7 +447,7 @@ def test_setup_differs_by_place_and_java() -> None:
 )
 def test_setup_ends_with_the_path_that_the_version_writes(version: str, name: str) -> None:
     text = spark_text(Job("/tmp", version=version))
-    assert text.rstrip("\n").endswith(f"crystalperf analyze /tmp/{name} crystalperf-*.jfr")
+    assert text.rstrip("\n").endswith(f"crystalperf analyze /tmp/{name} crystalperf-*.jfr hotspot-pid-*.jfr")
     assert ("eventlog_v2" in text) == (version[0] == "4")
     assert facts(Job("/tmp", version=version))["files"]["event_log"] == [f"/tmp/{name}"]
     for each in ("eventlog_v2_APP_ID", "APP_ID"):
@@ -484,7 +484,7 @@ def test_setup_flags_start_a_jvm(folder: str, tmp_path: Path) -> None:
             pytest.fail(done.stderr)
         if 'version "1' in done.stderr and 'version "17' not in done.stderr:
             pytest.skip("this Java is older than 17")
-        recording = tmp_path / "crystalperf-driver.jfr"
+        (recording,) = tmp_path.glob("*.jfr")
         assert done.returncode == 0, done.stderr
         assert recording.read_bytes()[:4] == b"FLR\0"
         recording.unlink()

@@ -7,9 +7,12 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import duckdb
+import numpy as np
 import pytest
 
 import crystalperf as cp
+from crystalperf.query.attribution.code.decide import NumberedStacks
+from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.frameworks.spark.advise.partitions import _fewer
 from crystalperf.query.frameworks.spark.findings import SmallFiles
 from crystalperf.query.frameworks.spark.frames import annotate
@@ -23,6 +26,7 @@ from crystalperf.query.frameworks.spark.recommendations import (
 )
 from crystalperf.query.frameworks.spark.remarks import PythonFunctions
 from crystalperf.query.frameworks.spark.udfs import functions
+from crystalperf.query.recordings.jfr import Stacks
 from crystalperf.query.results.answers import Verdict
 from crystalperf.query.text.sentences import lines_of
 
@@ -148,3 +152,24 @@ def test_no_more_slots_than_cores(processors: int, quota: float | None, has: boo
 )
 def test_threads_that_serve_executors_of_a_local_cluster_are_idle(class_name: str, method: str) -> None:
     assert annotate(class_name, method) == "idle"
+
+
+@pytest.mark.parametrize(
+    ("owner", "method"),
+    [
+        ("java.lang.ProcessImpl", "waitFor"),
+        ("java.lang.UNIXProcess", "waitFor"),
+        ("java.lang.ref.ReferenceQueue", "remove"),
+    ],
+)
+def test_a_wait_for_a_child_process_or_for_garbage_uses_no_resource(owner: str, method: str) -> None:
+    """The main thread of PySpark's driver, and Spark's cleaners: 145, 50 and 10 s of disk in a local-cluster run."""
+    assert annotate(owner, method) == "rest"
+
+
+def test_a_stack_without_frames_has_one() -> None:
+    table = NumberedStacks(SPARK)
+    nothing, no_index = SimpleNamespace(owners=list, methods=list, line=np.zeros(0, np.int32)), np.zeros(0, np.int32)
+    stacks = Stacks(np.zeros(2, np.int64), no_index, np.zeros(1, bool))
+    table.add(SimpleNamespace(frames=nothing, stacks=stacks))  # type: ignore[arg-type]
+    assert table.lengths().tolist() == [1]

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -22,7 +23,7 @@ from crystalperf.fleet import local, store
 from crystalperf.fleet.build import build
 from crystalperf.fleet.changes import change, noise
 from crystalperf.fleet.engines import Engine, _dealt
-from crystalperf.fleet.logs import AT_ONCE, Item, content_hash, find_logs, ordered
+from crystalperf.fleet.logs import AT_ONCE, Item, content_hash, find_logs, find_logs_and_unmatched, ordered
 from crystalperf.fleet.reading import COMMON, Read, _gain, read
 from crystalperf.fleet.store import Store
 from crystalperf.fleet.summary import opened, summarize
@@ -721,6 +722,27 @@ def test_full_disk_is_not_recorded_as_an_error_of_the_log(tmp_path: Path, monkey
     assert (built.known, built.read, built.unread) == (1, 1, 0)
     with opened(tmp_path / "fleet") as connection:
         assert {row[0] for row in connection.execute("SELECT path FROM logs").fetchall()} == {str(first), str(second)}
+
+
+def test_recordings_find_their_log_by_application_and_time(tmp_path: Path) -> None:
+    lab = Path(__file__).parents[1] / "lab" / "recordings"
+    flink = lab / "sweeps" / "flink" / "011-ads-0"
+    shutil.copytree(
+        lab / "demo-q9" / "eventlog_v2_app-20261121113629-0000", tmp_path / "eventlog_v2_app-20261121113629-0000"
+    )
+    (page,) = (each for each in (flink / "collected").iterdir() if each.suffix != ".gz")
+    shutil.copy(page, tmp_path / page.name)
+    for name, path in {
+        "a.jfr.gz": lab / "demo-q9" / "driver.jfr.gz",
+        "b.jfr.gz": lab / "demo-q9" / "executor-1.jfr.gz",
+        "c.jfr.gz": flink / "recordings" / "taskmanager-tm1.jfr.gz",
+        "d.jfr.gz": lab / "again" / "kinds" / "base-2-00-jfr20" / "jfr" / "executor-1.jfr.gz",
+    }.items():
+        shutil.copy(path, tmp_path / name)
+    logs, left = find_logs_and_unmatched([str(tmp_path)])
+    found = {Path(each.path).name[:8]: [Path(one).name[0] for one in each.companions] for each in logs}
+    assert found == {"eventlog": ["a", "b"], page.name[:8]: ["c"]}
+    assert [Path(each).name for each in left] == ["d.jfr.gz"]
 
 
 def test_recordings_without_a_log_are_reported(tmp_path: Path, crystalperf: Answer) -> None:

@@ -131,8 +131,8 @@ def tar() -> bytes:
         (b"24/01/02 10:11:12 INFO Client: submitted\n24/01/02 10:11:13 WARN Client: slow\n", "is a text log"),
         (b"[0.015s][info][gc] Using G1\n", "is a log of the garbage collector"),
         (b"a,b,c\n1,2,3\n4,5,6\n", "is a table as text"),
-        (tar(), "is a tar archive; "),
-        (gzip.compress(tar(), mtime=0), "is a tar archive; "),
+        (tar(), "is a tar archive without "),
+        (gzip.compress(tar(), mtime=0), "is a tar archive without "),
         ("a;b 1\n".encode("utf-16"), "is text in UTF-16; "),
     ],
 )

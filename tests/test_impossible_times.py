@@ -79,6 +79,15 @@ def test_begin_and_end_events_are_one_event() -> None:
 Changed = Callable[[dict[str, Any]], dict[str, Any] | None]
 
 
+def test_begin_and_end_pairs_are_joined_in_any_order(tmp_path: Path) -> None:
+    trace = json.loads((ODD / "p30_begin_end_pairs.json").read_text())
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({**trace, "traceEvents": trace["traceEvents"][::-1]}))
+    found, usual = (cp.profile(each).debug() for each in (path, ODD / "p30_begin_end_pairs.json"))
+    assert found.runtime_ms == pytest.approx(usual.runtime_ms)
+    assert found.resource_ms == pytest.approx(usual.resource_ms)
+
+
 def steps_of(count: int = 6, begin: int = NOW_US) -> Iterator[dict[str, Any]]:
     """Steps of 10 ms: a product that takes 6 ms on the GPU, and a call that waits for it."""
     for number in range(count):

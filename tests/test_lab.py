@@ -371,5 +371,5 @@ def test_setup_prints_the_flags_that_the_lab_records_with() -> None:
     printed = settings("/tmp")
     executor = "/tmp/crystalperf-{{APP_ID}}-executor-{{EXECUTOR_ID}}.jfr"
     assert printed["spark.executor.extraJavaOptions"] == spark.Sampling().flag(executor)
-    assert printed["spark.driver.extraJavaOptions"] == spark.Sampling().flag("/tmp/crystalperf-driver.jfr")
+    assert printed["spark.driver.extraJavaOptions"] == spark.Sampling().flag("/tmp")
     assert samplers.async_flag(Path("/path/to/libasyncProfiler.so"), executor) in spark_text(Job("/tmp"))

@@ -20,7 +20,7 @@ import crystalperf as cp
 from crystalperf.cli.setup import setup
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.attribution.code.libraries import IndexMatch, stand_ins
-from crystalperf.query.attribution.samples.place import UNNAMED, _worker_of
+from crystalperf.query.attribution.samples.which_worker import UNNAMED, worker_of
 from crystalperf.query.execution.stream import Hop
 from crystalperf.query.frameworks.flink.remarks import KeptUp, UnknownLoad
 from crystalperf.query.frameworks.flink.timeout import TIMEOUT_MS, due
@@ -138,21 +138,65 @@ def test_a_recording_without_its_taskmanagers_name_is_matched_by_the_threads_of_
     assert recordings_sentence(run.header(), run.debug()) == ""
 
 
-def threads(*names: str) -> Any:
-    return SimpleNamespace(threads=[SimpleNamespace(java_name=each, os_name="") for each in names])
+def recorded(*names: str, arguments: str | None = "", frame: str = "org.apache.flink.runtime.taskmanager.Task") -> Any:
+    """A recording with threads of these names, and one frame."""
+    threads = [SimpleNamespace(java_name=each, os_name="") for each in names]
+    number = np.zeros(1, np.int32)
+    frames = SimpleNamespace(class_id=number, method_id=number, class_names=(frame,), method_names=("run",))
+    jvm = None if arguments is None else SimpleNamespace(java_arguments=arguments, pid=1)
+    return SimpleNamespace(threads=threads, jvm=jvm, frames=frames)
+
+
+def trace_of(ids: dict[str, str], added_ms: list[float], ran: list[str], threads: tuple[str, ...] = ()) -> Any:
+    """A run of workers by host, added at these times; `ran` are the workers of its tasks."""
+    workers = {"worker_id": list(ids), "host": list(ids.values()), "kind": ["worker"] * len(ids), "added_ms": added_ms}
+    return SimpleNamespace(workers=workers, tasks={"worker_id": np.array(ran, dtype=object)}, task_threads=threads)
 
 
 def test_a_worker_is_found_by_the_threads_of_its_tasks() -> None:
-    trace: Any = SimpleNamespace(
-        tasks={"worker_id": np.array(["a", "b", "b"], dtype=object)},
-        task_threads=("Map (1/3)#0", "Map (2/3)#0", "Map (3/3)#0"),
-    )
+    subtasks = ("Map (1/3)#0", "Map (2/3)#0", "Map (3/3)#0")
+    trace = trace_of({"a": "h", "b": "h"}, [0, 0], ["a", "b", "b"], subtasks)
     flink: Any = get("flink")
-    assert _worker_of("b", threads(), trace, flink) == "b"
-    assert _worker_of(UNNAMED, threads("main", "Map (3/3)#0"), trace, flink) == "b"
-    assert _worker_of("other", threads("Source Data Fetcher for Map (1/3)#0"), trace, flink) == "a"
-    assert _worker_of(UNNAMED, threads("main"), trace, flink) is None
-    assert _worker_of("other", threads("main"), trace, flink) == "other"
+
+    def of(named: str, *names: str) -> str | None:
+        return worker_of(named, "x.jfr", recorded(*names), trace, flink, 0.0)
+
+    assert of("b") == "b"
+    assert of(UNNAMED, "main", "Map (3/3)#0") == "b"
+    assert of("other", "Source Data Fetcher for Map (1/3)#0") == "a"
+    assert of(UNNAMED, *subtasks[:2]) is None, "one subtask of each"
+    assert of(UNNAMED, "main") is None
+    assert of("other", "main") is None, "the archive names no such TaskManager"
+    assert of("jobmanager", "main") == "jobmanager"
+
+
+@pytest.mark.parametrize("framework", ["flink", "spark"])
+def test_a_worker_is_found_by_its_name_host_port_or_start(framework: str) -> None:
+    ids = {"10.0.0.5:33111-ab12": "10.0.0.5", "10.0.0.5:33222-cd34": "10.0.0.5", "node-3:1-ef": "node-3.example"}
+    trace = trace_of(ids, [0.0, 90_000.0, 0.0], list(ids))
+    first, second, third = ids
+
+    def of(arguments: str, start_ms: float = 0.0, name: str = "x.jfr", taken: tuple[str, ...] = ()) -> str | None:
+        return worker_of(UNNAMED, name, recorded(arguments=arguments), trace, get(framework), start_ms, taken)  # type: ignore[arg-type]
+
+    runner = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
+    assert of(f"{runner} -D taskmanager.host=10.0.0.5 -D taskmanager.rpc.port=33222") == second
+    assert of(f"{runner} -D taskmanager.host=10.0.0.5", 88_000.0) == second
+    assert of(f"{runner} -D taskmanager.host=10.0.0.5", -500.0) == first
+    assert of(f"{runner} -D taskmanager.host=10.0.0.5", float("nan")) is None
+    assert of(f"{runner} -D jobmanager.rpc.address=node-3", float("nan")) is None
+    assert of(runner, float("nan"), "taskmanager-node-3.jfr") == third
+    assert of(runner, float("nan"), f"taskmanager-{first}.jfr") == first
+    assert of(runner, float("nan"), taken=(first, second)) == third
+
+
+def test_a_damaged_recording_is_of_a_worker_only_if_it_shows_a_task() -> None:
+    trace, spark = trace_of({"0": "h"}, [0.0], ["0"]), get("spark")
+    task = "org.apache.spark.executor.Executor$TaskRunner"
+    lost = recorded(arguments=None, frame=task)
+    assert worker_of(UNNAMED, "x.jfr", lost, trace, spark, 0.0) == "0"  # type: ignore[arg-type]
+    assert worker_of(UNNAMED, "x.jfr", recorded(arguments=None), trace, spark, 0.0) is None  # type: ignore[arg-type]
+    assert worker_of("7", "x.jfr", lost, trace, spark, 0.0) is None  # type: ignore[arg-type]
 
 
 def test_recordings_of_another_job_are_said_first(tmp_path: Path) -> None:

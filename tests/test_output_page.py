@@ -24,14 +24,13 @@ SCREENS = ROOT / "tests" / "data" / "screens"
 NOTES = {
     "A": "crystalperf-lab",
     "B": "Bottleneck:",
-    "C": "100 % of the",
-    "D": "What to do",
-    "E": "Critical path",
-    "F": "other:",
-    "G": "What if",
-    "H": "No effect",
-    "I": "Check:",
-    "J": "Saved as",
+    "C": "What to do",
+    "D": "Critical path",
+    "E": "other:",
+    "F": "What if",
+    "G": "No effect",
+    "H": "Check:",
+    "I": "Saved as",
 }
 """The letter of a note, and the start of the line that it is about."""
 

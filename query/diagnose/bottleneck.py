@@ -31,6 +31,13 @@ def bottleneck_in(resource_ms: Parts, debug: Debug) -> str:
     return _leading(by_cause)
 
 
+def specific_bottleneck(debug: Debug) -> str | None:
+    """The bottleneck of a recorded run, by name, if no prediction shows its like: a part of the path that the
+    framework names, or the cause of a finding; None if it is a resource or a Cause."""
+    found = bottleneck_of(debug)
+    return found.name if found.kind in ("part", "finding") else None
+
+
 def _leading(by_cause: Mapping[Cause, float]) -> Cause:
     """The main cause of time on no resource: the largest, or the largest known one without a running task if those
     causes together exceed `unknown`."""

@@ -45,7 +45,7 @@ from crystalperf.query.results.answers import (
     Unsubmitted,
 )
 from crystalperf.query.results.assumptions import Assumption, DeviceNotModelled
-from crystalperf.query.results.findings import Committing, Finding, StageCost
+from crystalperf.query.results.findings import Committing, Finding, MoreData, StageCost
 from crystalperf.query.results.not_recorded import NotRecorded
 from crystalperf.query.trace.records import Floats
 
@@ -237,8 +237,11 @@ def _stage_costs(
     for detail in details:
         if detail.facts.path_ms > 0:
             if alike:
-                found += findings.straggler(advisor, detail, by_stage.get(detail.facts.id, ()))
-                found += findings.idle_slots(advisor, detail)
+                stragglers = findings.straggler(advisor, detail, by_stage.get(detail.facts.id, ()))
+                found += stragglers
+                # More tasks do not divide what one of a few tasks has too much of.
+                if not any(each.few and isinstance(each.cause, MoreData) for each in stragglers):
+                    found += findings.idle_slots(advisor, detail)
             found += findings.starting_tasks(detail)
     if alike:
         found += findings.odd_use(advisor, details, limits)

@@ -13,7 +13,11 @@ from crystalperf.query.frameworks import Role
 _PATTERNS: dict[Role, tuple[str, ...]] = {
     "task": (),
     "idle": (r"java\.util\.concurrent\.(ThreadPoolExecutor\.getTask|ForkJoinPool\.awaitWork)$",),
-    "rest": (r"java\.lang\.Thread\.sleep",),
+    # Sleeps, and waits for the end of a child process or for an object to become garbage.
+    "rest": (
+        r"java\.lang\.(Thread\.sleep|(ProcessImpl|UNIXProcess)\.waitFor)",
+        r"java\.lang\.ref\.ReferenceQueue\.remove",
+    ),
     "wait": (
         r"(jdk\.internal|sun)\.misc\.Unsafe\.park$",
         r"java\.lang\.Object\.wait",

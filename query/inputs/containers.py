@@ -1,8 +1,9 @@
 """Reads logs as streams of lines from any container.
 
 A container is recognised by its first bytes, never by its name: plain text, zstd (several frames), gzip, the block
-streams of lz4-java, snappy-java (xerial) and compress-lzf, and any of these inside a zip.  No Python package reads the
-last three in the form that these libraries write, so this module parses their framing; packages decompress the blocks.
+streams of lz4-java, snappy-java (xerial) and compress-lzf, and any of these inside a zip or a tar.  No Python package
+reads the last three in the form that these libraries write, so this module parses their framing; packages decompress
+the blocks.
 
 No file is read as a whole: memory is bounded by the longest line that is kept (LONGEST_LINE), and every step of a
 decompressor returns a bounded piece for any input.  query.inputs.bounds has the bounds of a whole file.
@@ -16,6 +17,7 @@ import os
 import re
 import stat
 import struct
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -24,8 +26,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from itertools import islice
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO, Any, cast
 from urllib.parse import unquote
 
 import cramjam
@@ -47,12 +50,15 @@ _ZSTD_PIECE = 4 << 10  # of input: a zstd decompressor has no limit of its outpu
 _MEMBER_PIECE = 64 << 10
 _LARGEST_BLOCK = 32 << 20  # the largest block that lz4-java, snappy-java and compress-lzf write
 _MAX_COPIED_BYTES = 16 << 30  # of a URL that can only be read once
-_MAX_UNPACKED_BYTES = 1 << 30  # of all members of a zip together, to recognise them
+_MAX_UNPACKED_BYTES = 1 << 30  # of all members of an archive together, to recognise them
+_MAX_TAR_READ = 1 << 20  # bytes of one read: a header that states more is a bomb, and tarfile reads it whole
+MAX_MEMBERS = 20_000
 
 _NEWLINE = ord("\n")
 
 _ZIP_ERRORS = (
     zipfile.BadZipFile,
+    tarfile.TarError,
     zlib.error,
     lzma.LZMAError,
     struct.error,
@@ -71,7 +77,7 @@ _ZSTD_SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
 
 @dataclass(frozen=True)
 class Part:
-    """One file of a log: a path or fsspec URL, or a member of the zip at that path."""
+    """One file of a log: a path or fsspec URL, or a member of the zip or tar at that path."""
 
     path: str
     member: str | None = None
@@ -200,7 +206,8 @@ def as_input_error(name: str) -> Iterator[None]:
     except OSError as error:
         raise InputError(f"{name}: cannot be read ({error.strerror or error})") from error
     except _ZIP_ERRORS as error:
-        raise InputError(f"{name}: the zip archive cannot be read ({error})") from error
+        kind = "tar" if isinstance(error, tarfile.TarError) else "zip"
+        raise InputError(f"{name}: the {kind} archive cannot be read ({error})") from error
     except Exception as error:
         if not is_url(name) or isinstance(error, CrystalPerfError | MemoryError):
             raise
@@ -234,6 +241,8 @@ class _Member(io.RawIOBase):
 
 def _member(archive: Archive, name: str) -> IO[bytes]:
     """A member of an archive.  Raises errors of _ZIP_ERRORS, also for methods that no program of Java uses."""
+    if isinstance(archive.file, _Tar):
+        return archive.file.open(name)
     try:
         facts = archive.file.getinfo(name)
         if facts.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -244,11 +253,82 @@ def _member(archive: Archive, name: str) -> IO[bytes]:
     return _Member(file, lambda: max(archive.stored.tell() - facts.header_offset, 0))  # type: ignore[return-value]
 
 
+def is_tar(start: bytes) -> bool:
+    """Whether a file is a tar archive, by the first bytes of what it unpacks to."""
+    return start[257:262] == b"ustar"
+
+
+class _SmallReads:
+    """A file for tarfile that refuses large reads."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self.seek, self.tell = file, file.seek, file.tell
+
+    def read(self, size: int = -1) -> bytes:
+        if not 0 <= size <= _MAX_TAR_READ:
+            raise tarfile.ReadError("a header is too large")
+        return self._file.read(size)
+
+
+class _Tar:
+    """A tar archive.  A compressed one is unpacked to a temporary file, because members are read in any order."""
+
+    def __init__(self, stored: IO[bytes], path: str) -> None:
+        counted = _Counted(stored)
+        if is_tar(counted.peek(512)):
+            stored.seek(0)
+            file = stored
+        else:
+            file = self._unpacked = TemporaryFile()  # noqa: SIM115 - close() closes it
+            try:
+                for piece in _decompressed(counted):
+                    file.write(piece)
+                    if file.tell() > _MAX_COPIED_BYTES:
+                        raise InputError(f"{path}: unpacks to more than {_MAX_COPIED_BYTES >> 30} GiB; unpack it first")
+            except BoundReached as error:
+                self.close()
+                raise InputError(f"{path}: {error}") from error
+            except DamagedStream:
+                pass  # its intact members are read, and the damaged one says so
+            except BaseException:
+                self.close()
+                raise
+            file.seek(0)
+        self._file = tarfile.TarFile(fileobj=cast("IO[bytes]", _SmallReads(file)), mode="r")
+        self._members: dict[str, tarfile.TarInfo] = {}
+        try:
+            for each in islice(self._file, MAX_MEMBERS + 1):
+                if each.isreg() and not each.issparse():
+                    self._members[each.name] = each
+        except tarfile.TarError:
+            if not self._members:
+                self.close()
+                raise
+
+    def names(self) -> list[str]:
+        return list(self._members)
+
+    def open(self, name: str) -> IO[bytes]:
+        found = self._file.extractfile(self._members[name])
+        assert found is not None
+        return found
+
+    def close(self) -> None:
+        if (unpacked := getattr(self, "_unpacked", None)) is not None:
+            unpacked.close()
+
+    def __enter__(self) -> _Tar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
 @dataclass
 class Archive:
-    """An open zip archive, and the bytes unpacked from it to recognise its members."""
+    """An open zip or tar archive, and the bytes unpacked from it to recognise its members."""
 
-    file: zipfile.ZipFile
+    file: zipfile.ZipFile | _Tar
     stored: IO[bytes]
     unpacked_bytes: int = 0
 
@@ -258,7 +338,7 @@ _ARCHIVES: ContextVar[dict[str, Archive] | None] = ContextVar("_ARCHIVES", defau
 
 @contextmanager
 def archive(path: str, *, shared: bool = True) -> Iterator[Archive]:
-    """A zip archive, opened once for all uses of its members in the block, because its list may be long.
+    """A zip or tar archive, opened once for all uses of its members in the block, because its list may be long.
 
     An archive that is not `shared` is only for the caller: for generators, which may end in another context.
     """
@@ -266,7 +346,7 @@ def archive(path: str, *, shared: bool = True) -> Iterator[Archive]:
     if already is not None:
         yield already
         return
-    with _opened_path(path) as stored, _zip_file(stored) as file:
+    with _opened_path(path) as stored, _opened_archive(stored, path) as file:
         held = Archive(file, stored)
         if not shared:
             yield held
@@ -278,9 +358,17 @@ def archive(path: str, *, shared: bool = True) -> Iterator[Archive]:
             _ARCHIVES.reset(token)
 
 
+def _opened_archive(stored: IO[bytes], path: str) -> zipfile.ZipFile | _Tar:
+    start = stored.read(len(ZIP_MAGIC))
+    stored.seek(0)
+    return _zip_file(stored) if start == ZIP_MAGIC else _Tar(stored, path)
+
+
 def members(path: str) -> list[str]:
-    """Names of the files in a zip archive, each once."""
+    """Names of the files in an archive, each once."""
     with as_input_error(path), archive(path) as held:
+        if isinstance(held.file, _Tar):
+            return held.file.names()
         try:
             names = [each.filename for each in held.file.infolist() if not each.is_dir()]
         except ValueError as error:

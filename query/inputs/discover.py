@@ -15,6 +15,7 @@ from typing import Literal
 from crystalperf.indexes import store
 from crystalperf.indexes.errors import CrystalPerfError, InputError, Remedy
 from crystalperf.query.inputs.containers import (
+    MAX_MEMBERS,
     ZIP_MAGIC,
     LogFile,
     Part,
@@ -22,6 +23,7 @@ from crystalperf.query.inputs.containers import (
     as_input_error,
     filesystem,
     head,
+    is_tar,
     is_url,
     local,
     members,
@@ -43,9 +45,9 @@ from crystalperf.query.trace.plugins import broken
 from crystalperf.query.trace.records import Problem, Problems, as_text, shortened
 from crystalperf.query.trace.vocabulary import either
 
-Kind = SampleKind | Literal["log", "zip", "empty", "unknown"]
+Kind = SampleKind | Literal["log", "zip", "tar", "empty", "unknown"]
 
-_MAX_FILES = 20_000
+_MAX_FILES = MAX_MEMBERS
 _COLLAPSED_LINE = re.compile(r".+\S \d+(\.\d+)?\r?")
 _COMMENT = "#"
 """Start of the lines with which Austin and others describe a recording, before its stacks."""
@@ -63,7 +65,7 @@ class NotALogError(UnusableFileError):
 
 @dataclass(frozen=True)
 class _Found:
-    """One file, or member of a zip, and its kind by its head; a log has its framework."""
+    """One file, or member of an archive, and its kind by its head; a log has its framework."""
 
     part: Part
     kind: Kind
@@ -226,7 +228,7 @@ def _unnamed(paths: Iterable[str], folder: str, problems: Problems, passed_over:
             problems.add("unreadable_file", "data loss", folder, path, f"files were skipped: {error}")
             continue
         for each in found:
-            if each.kind in ("unknown", "zip"):
+            if each.kind in ("unknown", "zip", "tar"):
                 if _is_mark(path):
                     continue
                 meaning = "files that are neither logs nor recordings of samples were skipped"
@@ -243,7 +245,8 @@ def _named(found: list[_Found]) -> list[_Found]:
     if good:
         return good
     first = found[0]
-    what = {"empty": "is empty", "zip": f"is a zip archive without {_logs()} in it"}.get(first.kind)
+    archive_of = {each: f"is a {each} archive without {_logs()} in it" for each in ("zip", "tar")}
+    what = {"empty": "is empty", **archive_of}.get(first.kind)
     advice = f"; {first.advice}" if first.advice else ""
     kind = NotALogError if first.kind != "empty" and not first.advice else UnusableFileError
     raise kind(
@@ -253,7 +256,7 @@ def _named(found: list[_Found]) -> list[_Found]:
 
 
 def _sniff(part: Part, path: str, problems: Problems) -> list[_Found]:
-    """The kind of a file by its first bytes; several results for a zip archive."""
+    """The kind of a file by its first bytes; several results for an archive."""
     folder, name = os.path.split(path)
     with opened(part) as stored:
         start = stored.read(4096)
@@ -265,6 +268,8 @@ def _sniff(part: Part, path: str, problems: Problems) -> list[_Found]:
     if _is_recording(start):
         return [_Found(part, "jfr")]
     text = head(part, HEAD_BYTES)
+    if is_tar(text) and part.member is None:
+        return _sniff_members(path, problems) or [_Found(part, "tar")]
     if text.lstrip()[:1] == b"{" and _is_flame_graph(text):
         return [_Found(part, "collapsed")]
     beginning = Head(part, as_text(folder), as_text(name), _size(part), text)
@@ -329,7 +334,7 @@ def _profile_kind(text: bytes) -> SampleKind | None:
 
 
 def _sniff_members(path: str, problems: Problems) -> list[_Found]:
-    """The logs within a zip archive; unreadable members are left out."""
+    """The logs within a zip or tar archive; unreadable members are left out."""
     found: list[_Found] = []
     members(path)  # raises InputError if the archive cannot be opened
     with archive(path):

@@ -364,7 +364,6 @@ KINDS = (
     Foreign("a bzip2 file", "unpack it first", _magic(b"BZh")),
     Foreign("an xz file", "unpack it first", _magic(b"\xfd7zXZ")),
     Foreign("an SQLite database", "", _magic(b"SQLite format")),
-    Foreign("a tar archive", "unpack it, and name the folder", _magic(b"ustar", at=257)),
     Foreign("a Java class", "", _magic(b"\xca\xfe\xba\xbe")),
     Foreign("a table in Avro format", "", _magic(b"Obj\x01")),
     Foreign("a table in ORC format", "", _magic(b"ORC")),

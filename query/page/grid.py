@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query.advise.verdict import knee_of
-from crystalperf.query.diagnose.bottleneck import bottleneck_in
+from crystalperf.query.diagnose.bottleneck import bottleneck_in, specific_bottleneck
 from crystalperf.query.execution.scenario import Setting, settings_of
 from crystalperf.query.results.answers import Prediction, Sweep
 from crystalperf.query.results.page import Curve, Grid, Pair, Point
@@ -104,7 +104,7 @@ def grid(
         )
     return Grid(
         recorded_ms=debug.runtime_ms,
-        bottleneck=debug.bottleneck,
+        bottleneck=specific_bottleneck(debug) or debug.bottleneck,
         resource_ms=debug.resource_ms,
         stages=shown.stages,
         stage_ms=tuple(lengths[each] for each in shown.stages),
@@ -195,10 +195,16 @@ class _Shown:
             interval_ms=answer.interval_ms,
             bound_ms=answer.bound_ms,
             refused="" if known else self._refused(answer),
-            bottleneck=bottleneck_in(answer.resource_ms, self.debug) if answer.resource_ms else None,
+            bottleneck=self._bottleneck(answer),
             resource_ms=answer.resource_ms,
             stage_ms=tuple(lengths.get(each) for each in self.stages) if known else (),
         )
+
+    def _bottleneck(self, answer: Prediction) -> str | None:
+        """The bottleneck of a predicted run; None if the recorded one is more specific than a resource or a cause."""
+        if not answer.resource_ms or specific_bottleneck(self.debug):
+            return None
+        return bottleneck_in(answer.resource_ms, self.debug)
 
     def _refused(self, answer: Prediction) -> str:
         """The refusal of a runtime, and for a stream the sustained rate, which is predicted even then."""

@@ -19,6 +19,7 @@ from crystalperf.query.text.answers import (
     not_known_sentences,
     nothing_to_do,
     noticeable_findings,
+    other_applications_sentence,
     other_words,
     outcome_sentences,
     recordings_sentence,
@@ -51,10 +52,9 @@ HOW = {
 """The values of PageText.how."""
 
 
-def _unused(header: Header, debug: Debug) -> tuple[str, ...]:
-    """That no recording shows a task, if so."""
-    sentence = recordings_sentence(header, debug)
-    return (sentence,) if sentence else ()
+def _input_notes(header: Header, debug: Debug) -> tuple[str, ...]:
+    """The other applications of the input, and the recordings that were not used."""
+    return tuple(filter(None, (other_applications_sentence(header), recordings_sentence(header, debug))))
 
 
 def page_text(verdict: Verdict, frontend: Frontend) -> PageText:
@@ -71,7 +71,11 @@ def page_text(verdict: Verdict, frontend: Frontend) -> PageText:
     return PageText(
         title=header.name,
         facts=tuple(header_facts(header)),
-        outcome=(*_unused(header, debug), *outcome_sentences(debug, unit), *stream_sentences(debug, header.resources)),
+        outcome=(
+            *_input_notes(header, debug),
+            *outcome_sentences(debug, unit),
+            *stream_sentences(debug, header.resources),
+        ),
         left_out=left_out,
         headline=bottleneck_sentence(verdict.bottleneck, debug, header.resources, unit),
         unmodelled=unmodelled_sentence(debug),

@@ -130,12 +130,13 @@ class StragglerCause(Kind):
 
 @dataclass(frozen=True)
 class MoreData(StragglerCause):
-    """Data skew: it read more."""
+    """Data skew: it read more than the median task, or than the mean of the others of `few` tasks (`median_bytes`)."""
 
     kind: ClassVar[str] = "more-data"
 
     read_bytes: float
     median_bytes: float
+    few: bool = False
 
 
 @dataclass(frozen=True)
@@ -203,7 +204,8 @@ class Unexplained(StragglerCause):
 class StragglerStage(StageCost):
     """A stage whose longest task takes much longer than a usual one.
 
-    `alone_ms` is for how long that ran on the critical path after all others of its stage.
+    `alone_ms` is for how long that ran on the critical path after all others of its stage.  `usual_ms` is the mean of
+    the others if a stage has few tasks (`few`), because one large task moves the median of those; else the median.
     """
 
     kind: ClassVar[str] = "straggler"
@@ -213,6 +215,7 @@ class StragglerStage(StageCost):
     usual_ms: float
     cause: StragglerCause
     alone_ms: float = 0.0
+    few: bool = False
 
     @property
     def variant(self) -> str:

@@ -126,7 +126,7 @@ class Point:
     amounts      the values in each setting's unit; None if the recorded value is unknown
     predicted_ms  None if the prediction is refused; then `refused` is the sentence, with the known bound
     resource_ms  the predicted critical path by resource, with `other`
-    bottleneck   the resource with the most of it, or the cause (see Cause) of other time with more
+    bottleneck   the resource with the most of it, or the cause (see Cause) of other time with more; None if unknown
     stage_ms     the predicted length of each stage of Grid.stages; empty if the prediction is refused
     """
 

@@ -247,12 +247,13 @@ def gather(
     run = Assembly(trace, framework, indexes, problems, NumberedStacks(framework))
     if trace.task_functions:
         run.stated_functions = run.stacks.add_functions(trace.task_functions)
-    for name, recording in recordings:
+    for name, recording in _named_first(recordings, trace, framework):
         from crystalperf.query.attribution.samples.place import place
 
         progress(f"matching the samples of {Path(name).name}")
+        taken = {one.worker_id for one in run.placed if one.worker_id is not None}
         try:
-            one = place(name, recording, trace, run.stacks, framework, problems)
+            one = place(name, recording, trace, run.stacks, framework, problems, taken)
         except Exception as error:
             _add_unreadable(problems, name, error)
             continue
@@ -264,6 +265,22 @@ def gather(
 
         run.mixtures = mixed_rows(untimed, trace, run.stacks, framework, timed, problems)
     return run
+
+
+def _named_first(
+    recordings: Iterable[tuple[str, jfr.Recording]], trace: Trace, framework: ReadableFramework
+) -> Iterator[tuple[str, jfr.Recording]]:
+    """The recordings; last those whose process names none of the run's workers, which may be any that is left."""
+    later, find = [], framework.reader.frames.process
+    for name, recording in recordings:
+        from crystalperf.query.attribution.samples.which_worker import known_workers
+
+        process = find and find(recording.jvm.java_arguments if recording.jvm else None, Path(name).name)
+        if process and process[1] in known_workers(trace):
+            yield name, recording
+        else:
+            later.append((name, recording))
+    yield from later
 
 
 def write_run(

@@ -4,8 +4,9 @@
 --             {moved}, for each resource with a device that moves bytes, their sum: moved_<resource>
 --
 -- one row per stage with a task in the scope:
---   longest_…              its longest task, of several the one that read most; longest_first is whether no task had
---                          ended on its worker when it began, longest_cpu_ms is NULL if the log has no CPU time
+--   longest_…              its longest task that is not a losing copy, of several the one that read most; longest_first
+--                          is whether no task had ended on its worker when it began, longest_cpu_ms is NULL if the log
+--                          has no CPU time
 --   firsts, firsts_ms      number of other such first tasks, and the median of their durations
 --   alike, alike_ms        other tasks that read at least two thirds of what the longest read: number and median
 --   loaded, loaded_ms      tasks with input: those that read a row, or if rows are unknown, the fewest that together read
@@ -15,7 +16,8 @@ WITH every AS (
         *,
         finish_ms - launch_ms AS duration_ms,
         coalesce(input_bytes, 0) + coalesce(remote_read_bytes, 0) + coalesce(local_read_bytes, 0) AS read_bytes,
-        launch_ms < min(finish_ms) OVER (PARTITION BY worker_id) AS is_first
+        launch_ms < min(finish_ms) OVER (PARTITION BY worker_id) AS is_first,
+        status = 'killed' AND bool_or(status = 'succeeded') OVER (PARTITION BY stage_id, partition_index) AS has_lost
     FROM tasks
 ),
 in_scope AS (
@@ -37,10 +39,10 @@ longest AS (
         stage_id,
         arg_max(
             {{
-                task_id: task_id, worker: worker_id, host: host, read_bytes: read_bytes, gc_ms: coalesce(gc_ms, 0),
-                first: is_first, cpu_ms: own_cpu_ms
+                task_id: task_id, duration_ms: duration_ms, worker: worker_id, host: host, read_bytes: read_bytes,
+                gc_ms: least(coalesce(gc_ms, 0), duration_ms), first: is_first, cpu_ms: own_cpu_ms
             }},
-            (duration_ms, read_bytes, -task_id)
+            (NOT has_lost, duration_ms, read_bytes, -task_id)
         ) AS it
     FROM in_scope
     GROUP BY stage_id
@@ -49,15 +51,15 @@ SELECT
     stage_id,
     count(*) AS tasks,
     median(duration_ms) AS median_ms,
-    max(duration_ms) AS longest_ms,
+    any_value(it.duration_ms) AS longest_ms,
     median(read_bytes) AS median_bytes,
     max(read_bytes) AS most_bytes,
     sum(duration_ms) AS task_ms,
     sum(coalesce(starting_ms, 0)) AS starting_ms,
     coalesce(median(starting_ms / duration_ms) FILTER (duration_ms > 0), 0) AS median_starting,
     sum(coalesce(scheduler_delay_ms, 0)) AS scheduler_delay_ms,
-    sum(coalesce(gc_ms, 0)) AS gc_ms,
-    median(coalesce(gc_ms, 0)) AS median_gc_ms,
+    sum(least(coalesce(gc_ms, 0), duration_ms)) AS gc_ms,
+    median(least(coalesce(gc_ms, 0), duration_ms)) AS median_gc_ms,
     sum(coalesce(spill_disk_bytes, 0))::BIGINT AS spill_bytes,
     sum(coalesce(spill_memory_bytes, 0))::BIGINT AS spill_memory_bytes,
     sum(coalesce(own_ms, 0)) AS own_ms,

@@ -23,6 +23,12 @@ _MISSING_COLUMN = re.compile(
     r'Referenced column "([^"]+)" not found|does not have a column named "([^"]+)"|Referenced table "([^"]+)" not found'
 )
 
+_SIMILAR = 0.75
+"""Minimum similarity of two words, or of two names as a whole, to be the same with a slip."""
+
+_MIN_SCORE = 0.6
+"""Minimum share of a missing column's words that the nearest column has."""
+
 _LISTS = re.compile(r"\b(show|describe|summarize|information_schema|sqlite_master|duckdb_\w+|pg_\w+)\b", re.IGNORECASE)
 """Words of a statement that lists tables or columns."""
 
@@ -129,7 +135,42 @@ def nearest_column(message: str, connection: duckdb.DuckDBPyConnection) -> str |
         return None
     name = next(each for each in missing.groups() if each)
     bound = [each for line in message.split("\n") if line.startswith("Candidate") for each in line.split('"')[1::2]]
-    return nearest(name, bound) or nearest(name, _existing(connection, "column_name"))
+    columns = _columns(connection)
+    named = {each.lower() for each in re.findall(r"\w+", message)} & columns.keys()  # it repeats the statement's line
+    known = {(table, each) for table in named for each in columns[table]}
+    known |= {("", each.rpartition(".")[2]) for each in bound}
+    others = {(table, each) for table in columns.keys() - named for each in columns[table]}
+    return _nearest_column(name, known) or _nearest_column(name, others, of_table=True)
+
+
+def _nearest_column(name: str, known: Iterable[tuple[str, str]], *, of_table: bool = False) -> str | None:
+    """The column, of (table, column), that has most words of a name, or parts of them; None if it lacks the last one.
+    With `of_table`, as `table.column`.
+
+    The words of a table count as those of its columns: `stage_nam` is the `name` of `stages`.
+    """
+    words = name.lower().split("_")
+
+    def score(table: str, column: str) -> tuple[float, float, str]:
+        shown = f"{table}.{column}" if of_table else column
+        own = column.lower().split("_")
+        found = [_alike(word, [*own, table.removesuffix("s")]) for word in words]
+        whole = difflib.SequenceMatcher(None, name.lower(), column.lower()).ratio()
+        if not _alike(words[-1], own) and whole < _SIMILAR:
+            return 0.0, 0.0, shown
+        return max(sum(found) / len(words), whole), whole, shown
+
+    (most, _, column) = max((score(*each) for each in sorted(known)), default=(0.0, 0.0, ""))
+    return column if most >= _MIN_SCORE else None
+
+
+def _alike(word: str, others: Iterable[str]) -> bool:
+    """Whether a word is the start of one of the others, begins with one, or is spelled like one."""
+    return any(
+        (len(min(word, each, key=len)) > 2 and (each.startswith(word) or word.startswith(each)))
+        or difflib.SequenceMatcher(None, word, each).ratio() >= _SIMILAR
+        for each in others
+    )
 
 
 def nearest_table(name: str, connection: duckdb.DuckDBPyConnection) -> str | None:
@@ -145,6 +186,18 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     plain = {each.rpartition(".")[2].lower(): each for each in sorted(known, reverse=True)}
     found = difflib.get_close_matches(name.lower(), plain, 1, 0.6)
     return plain[found[0]] if found else None
+
+
+def _columns(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
+    """The columns of each table and view of a connection."""
+    try:
+        return dict(
+            connection.execute(
+                "SELECT lower(table_name), list(column_name) FROM duckdb_columns() WHERE NOT internal GROUP BY ALL"
+            ).fetchall()
+        )
+    except duckdb.Error:
+        return {}
 
 
 def _existing(connection: duckdb.DuckDBPyConnection, what: str) -> set[str]:

@@ -59,6 +59,9 @@ WORTH_A_WORD = 0.05
 MUCH = 0.2
 """Cache misses, and costs that nothing times, are part of the first sentence from this share of the runtime."""
 
+WELL_COVERED = 0.9
+"""From this share of the stack samples in indexed code on, the samples without it change no answer."""
+
 NEARLY_ALL = 0.9
 """CPU time is called garbage collection if this share of it is."""
 
@@ -183,33 +186,48 @@ def step_ms(header: Header, predicted_ms: float | None, runtime_ms: float, scope
 
 
 def samples_sentence(header: Header, debug: Debug) -> str:
-    """The evidence of the figures: the share of samples in indexed code; empty without samples."""
-    if not header.has_samples:
+    """The limits of the samples: the code that no index covers, and other processes; empty if both matter little."""
+    samples, words = debug.samples, debug.vocabulary
+    if not header.has_samples or not samples.on_tasks:  # recordings_sentence() says the latter
         return ""
-    samples, tasks = debug.samples, debug.vocabulary.tasks
-    if not samples.on_tasks:
-        return ""  # recordings_sentence() says so
-    share = percent(samples.resolved, samples.on_tasks)
-    apart = any(each.cause == "delegated" for each in debug.named_parts) or debug.other_ms.get("delegated", 0.0) > 0
-    unseen = f" No sample shows the code of {_delegates(debug.vocabulary)}." if apart else ""
-    counts = f"{share} of the {grouped(samples.on_tasks)} stack samples of {tasks}"
-    return f"{counts} are in code that an index covers.{unseen}"
+    found = []
+    covered = samples.resolved / samples.on_tasks
+    if covered < WELL_COVERED:
+        found.append(
+            f"Only {percent(samples.resolved, samples.on_tasks)} of the {grouped(samples.on_tasks)} stack samples of"
+            f" {words.tasks} are in code that an index covers; the resource of the others is known only from the log."
+        )
+    if any(each.cause == "delegated" for each in debug.named_parts) or debug.other_ms.get("delegated", 0.0) > 0:
+        found.append(f"No stack sample shows the code of {_delegates(words)}.")
+    return " ".join(found)
 
 
-_UNUSED = ("unmatched recording", "foreign recording", "other application", "other time", "unreadable recording")
+def other_applications_sentence(header: Header) -> str:
+    """That the input has other applications, or attempts, than the one of the answer; empty if it has none."""
+    found = [each.meaning for each in header.problems if each.name == "several_applications"]
+    return f"{capitalised(found[0])}." if found else ""
+
+
+_UNUSABLE = ("unmatched recording", "unreadable recording")
+"""Names of problems with recordings that were given for this run, and cannot be used."""
+
+_UNUSED = (*_UNUSABLE, "foreign recording", "other application", "other time")
 """Names of problems with which a recording is left out."""
 
 
 def recordings_sentence(header: Header, debug: Debug) -> str:
-    """That no recording shows a task, and why; empty if one does, or if there are no recordings."""
-    if debug.samples.on_tasks:
-        return ""
-    unused = [each for each in header.problems if each.name in _UNUSED]
-    words = debug.vocabulary
+    """The recordings that were not used, and why; empty if all were, or if there are none."""
+    words, none_used = debug.vocabulary, not debug.samples.on_tasks
+    unused = [each for each in header.problems if each.name in (_UNUSED if none_used else _UNUSABLE)]
+    if debug.scope not in ("all", "whole"):
+        unused = unused if none_used else []
     if unused:
-        more = f" (and {counted(len(unused) - 1, 'other reason')})" if len(unused) > 1 else ""
-        return f"No recording was used: {unused[0].meaning}{more}."
-    if not header.has_samples or debug.scope not in ("all", "whole"):
+        unused.sort(key=lambda each: _UNUSED.index(each.name))
+        count = sum(each.count for each in unused)
+        many = "No recording was used" if none_used else f"{counted(count, 'recording')} could not be used"
+        more = f" (and {count - 1} more, see `debug`)" if count > 1 else ""
+        return f"{many}: {unused[0].meaning}{more}."
+    if not none_used or not header.has_samples or debug.scope not in ("all", "whole"):
         return ""
     return (
         f"No recording shows {with_article(words.task)} of this run: none of the {grouped(debug.samples.total)} stack"

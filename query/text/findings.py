@@ -103,21 +103,26 @@ def on_one(stage: findings.IdleStage, words: Words, before: str) -> str:
 
 @CORE.of(findings.Straggler)
 def straggler(found: findings.Straggler, words: Words) -> str:
-    return _stages(found, words, f"have {with_article(words.vocabulary.task)} much longer than the median")
+    return _stages(found, words, f"have {with_article(words.vocabulary.task)} much longer than usual")
 
 
 @CORE.of(findings.StragglerStage)
 def straggler_stage(stage: findings.StragglerStage, words: Words) -> str:
     unit = words.vocabulary.task
-    times = f"{stage.duration_ms / stage.usual_ms:.1f} times the median" if stage.usual_ms > 0 else ""
-    took = times or "far more than the median"
+    usual = _usual(stage.few)
+    took = f"{stage.duration_ms / stage.usual_ms:.1f} times {usual}" if stage.usual_ms > 0 else f"far more than {usual}"
     return f"its longest {unit} ({unit} {stage.task_id}) takes {took}: {text_of(stage.cause, words)}"
+
+
+def _usual(few: bool) -> str:
+    """The value that a straggler is compared with."""
+    return "the mean of the others" if few else "the median"
 
 
 @CORE.of(findings.MoreData)
 def more_data(cause: findings.MoreData, _words: Words) -> str:
     usual = cause.median_bytes
-    times = f"{cause.read_bytes / usual:.1f} times the median" if usual > 0 else "while most read nothing"
+    times = f"{cause.read_bytes / usual:.1f} times {_usual(cause.few)}" if usual > 0 else "while most read nothing"
     return f"it read {volume(cause.read_bytes)}, {times}"
 
 

@@ -26,6 +26,10 @@ _FRAME_BYTES = np.dtype(np.int32).itemsize
 _LAST_LINE = np.iinfo(np.int32).max
 
 
+NO_FRAME = ("", "unknown", 0)
+"""The frame of a stack without frames."""
+
+
 @dataclass
 class NumberedStacks:
     """Distinct frames and stacks, numbered from 0 in order of appearance."""
@@ -46,6 +50,8 @@ class NumberedStacks:
         numbers = np.empty(len(recording.stacks), dtype=np.int64)
         for stack in range(len(recording.stacks)):
             frames: NDArray[np.int32] = own[recording.stacks.frames(stack)]
+            if not len(frames):  # the JVM may record a stack without frames, and each stack has one
+                frames = np.array([self._frame(NO_FRAME)], dtype=np.int32)
             numbers[stack] = self._stack(frames, truncated=bool(recording.stacks.truncated[stack]))
         return numbers
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,13 +14,11 @@ from crystalperf.query.attribution.samples.align import ThreadIntervals, assign,
 from crystalperf.query.attribution.samples.loads import process_loads
 from crystalperf.query.attribution.samples.threadloads import thread_loads
 from crystalperf.query.attribution.samples.threadtime import KINDS, ThreadTime, sees_all, thread_time
+from crystalperf.query.attribution.samples.which_worker import UNNAMED, has_tasks, worker_of
 from crystalperf.query.inputs.reader import ReadableFramework
 from crystalperf.query.recordings import jfr
 from crystalperf.query.trace.contract import Trace
 from crystalperf.query.trace.records import Columns, Floats, Ints, Problems, objects
-
-UNNAMED = "?"
-"""The worker of a process whose arguments name none."""
 
 MIN_UNMATCHED_SHARE = 0.05
 """Minimum share of sampled task time that matches no task for a problem to be reported."""
@@ -47,30 +45,30 @@ def place(
     table: NumberedStacks,
     framework: ReadableFramework,
     problems: Problems,
+    taken: Collection[str] = (),
 ) -> MatchedRecording | None:
-    """Find the worker and the tasks of a recording; None if it belongs to another application."""
+    """Find the worker and the tasks of a recording; None, with a problem that says why, if it is of none.
+
+    `taken` are workers that have a recording: a recording without a name is of another worker.
+    """
     for each in recording.problems:
         problems.add(each.name, each.severity, name, each.first_place, each.meaning, each.count)
     process = _process(name, recording, trace, framework, problems)
     if process is None:
         return None
     app_id, named = process
-    worker_id = _worker_of(named, recording, trace, framework)
-    if worker_id is None:
-        worker, tasks_word = framework.vocabulary.worker, framework.vocabulary.tasks
-        meaning = (
-            f"the recording names no {worker}, and none of its threads has the name of one of the {tasks_word}; left"
-            f" out: give the log of the run that it recorded, or name the file after the {worker}"
-        )
-        problems.add("unmatched recording", "data loss", name, None, meaning)
-        return None
-    numbers = table.add(recording)
     time = thread_time(recording)
     start_ms = time.start_ms - float(trace.run["started_at_ms"])
     # A driver's recording may name no application, but its clock is the log's.
     if app_id is None and len(start_ms) and (start_ms.max() < 0 or start_ms.min() > float(trace.run["duration_ms"])):
-        problems.add("other time", "info", name, None, "the recording and the log are from different times; left out")
+        problems.add("other time", "info", name, None, _other_time(start_ms, float(trace.run["duration_ms"])))
         return None
+    first_ms = float(start_ms.min()) if len(start_ms) else float("nan")
+    worker_id = worker_of(named, Path(name).name, recording, trace, framework, first_ms, taken)
+    if worker_id is None:
+        problems.add("unmatched recording", "data loss", name, None, _unmatched(named, recording, framework))
+        return None
+    numbers = table.add(recording)
     stack = numbers[time.stack]
     tasks = _tasks_of(trace, worker_id)
     thread_names = [framework.reader.frames.task_thread(each.java_name or each.os_name) for each in recording.threads]
@@ -109,33 +107,41 @@ def _process(
     find = framework.reader.frames.process
     arguments = recording.jvm.java_arguments if recording.jvm else None
     process = None if find is None else find(arguments, Path(name).name)
+    words = framework.vocabulary
+    if process is None and find is not None and recording.jvm is None and has_tasks(recording, framework):
+        process = (None, UNNAMED)
     if process is None:
-        why = f"a recording of a process that is not {framework.name}'s"
+        why = f"a recording of a process that is not {framework.title}'s"
         if recording.jvm is None:
-            why = "the end of the recording is missing or damaged, and its name does not identify a process"
-        problems.add("foreign recording", "info", name, None, f"{why}; left out")
+            why = f"the end of the recording is missing or damaged, and it shows no {words.task}"
+        problems.add("foreign recording", "info", name, None, f"{why}; give those of the {words.workers}")
         return None
     if process[0] is not None and process[0] != trace.run["app_id"]:
-        problems.add("other application", "info", name, None, f"a recording of application {process[0]}; left out")
+        meaning = f"a recording of application {process[0]}; give the log of that application with it"
+        problems.add("other application", "info", name, None, meaning)
         return None
     return process
 
 
-def _worker_of(worker: str, recording: jfr.Recording, trace: Trace, framework: ReadableFramework) -> str | None:
-    """The worker of the trace that a recording is of.
+def _other_time(start_ms: Floats, duration_ms: float) -> str:
+    """Why a recording is of another time than the run, from its times since the run's start."""
+    early = start_ms.max() < 0
+    gap_s = (-start_ms.max() if early else start_ms.min() - duration_ms) / 1000
+    gap = f"{gap_s:,.0f} s".replace(",", " ")
+    when = f"ends {gap} before the run starts" if early else f"starts {gap} after the run ends"
+    return f"the recording {when}; give the log of the run that it recorded"
 
-    If the recording does not name one of them, it is the worker whose tasks have the names of its threads.  None if
-    the process has no name, and there is no such worker.
-    """
-    ran = [str(each) for each in trace.tasks["worker_id"].tolist()]
-    if worker in ran or not trace.task_threads:
-        return worker
-    task_thread = framework.reader.frames.task_thread
-    seen = {task_thread(each.java_name or each.os_name) for each in recording.threads}
-    shared = Counter(of for of, thread in zip(ran, trace.task_threads, strict=True) if thread in seen)
-    if shared:
-        return shared.most_common(1)[0][0]
-    return None if worker == UNNAMED else worker
+
+def _unmatched(named: str, recording: jfr.Recording, framework: ReadableFramework) -> str:
+    """Why no worker was found for a recording, and how to help."""
+    worker = framework.vocabulary.worker
+    if named != UNNAMED:
+        return f"a recording of {worker} {named}, which the log does not name; give the log of the run that it recorded"
+    lost = "" if recording.jvm else ", because its end is missing"
+    return (
+        f"the recording does not name its {worker}{lost}, and neither its threads, host and port nor its start fit"
+        f" exactly one; name its file {worker.lower()}-ID.jfr, with the ID of the {worker}"
+    )
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,9 @@ from crystalperf.query.results.kinds import Basis
 
 FEWEST_FOR_SKEW = 3
 
+FEW = 4
+"""A stage of at most so many tasks is compared with the mean of its other tasks, because one task moves the median."""
+
 
 @dataclass(frozen=True)
 class Why:
@@ -50,22 +53,35 @@ class Why:
 def straggler(advisor: Advisor, detail: StageStats, hosts: Sequence[HostTime]) -> list[StragglerStage]:
     """The straggler of a stage: a task that takes much longer than usual, with the cause.
 
-    Evidence: it takes more than SKEW times the median, or that of tasks with work if most tasks have nothing to read.
+    Evidence: it takes more than SKEW times the median, or that of tasks with work if most tasks have nothing to read;
+    of few tasks, more than SKEW times the mean of the others.
     A longest task with a cache miss is explained by that (cache_miss_findings).
     """
     facts, longest = detail.facts, detail.longest
     if longest.cache_misses:
         return []
-    usual_ms = usual_task_ms(detail)
-    if detail.with_data < FEWEST_FOR_SKEW or facts.longest_ms <= SKEW * usual_ms:
+    few = 1 < facts.tasks <= FEW
+    usual_ms = (facts.task_ms - facts.longest_ms) / (facts.tasks - 1) if few else usual_task_ms(detail)
+    if facts.longest_ms <= SKEW * usual_ms:
         return []
     excess_ms = facts.longest_ms - usual_ms
-    why = next(each for each in _reasons(advisor, detail, hosts, excess_ms) if each is not None)
+    why: Why | None
+    if detail.with_data >= FEWEST_FOR_SKEW:
+        why = next(each for each in _reasons(advisor, detail, hosts, excess_ms) if each is not None)
+    else:  # two tasks, or few with input: only what the longest itself did counts as evidence
+        measured = (
+            _more_data(advisor, detail, excess_ms),
+            _collections(detail, excess_ms),
+            _more_of_a_resource(detail, excess_ms),
+        )
+        why = next((each for each in measured if each is not None), None) if few else None
+    if why is None:
+        return []
     return [
         StragglerStage(
             facts.id, facts.name, _cost_ms(detail, excess_ms, why.cause), why.basis, why.advice,
             task_id=longest.task_id, duration_ms=facts.longest_ms, usual_ms=usual_ms, cause=why.cause,
-            alone_ms=min(detail.alone_ms, excess_ms, facts.path_ms),
+            alone_ms=min(detail.alone_ms, excess_ms, facts.path_ms), few=few,
         )
     ]  # fmt: skip
 
@@ -77,7 +93,8 @@ def _cost_ms(detail: StageStats, excess_ms: float, cause: StragglerCause) -> flo
     """
     facts = detail.facts
     left_ms = facts.task_ms - (0.0 if isinstance(cause, MoreData) else excess_ms)
-    idle_ms = facts.length_ms - left_ms / max(facts.slots, 1)
+    slots = min(facts.slots, facts.tasks) if isinstance(cause, MoreData) else facts.slots
+    idle_ms = facts.length_ms - left_ms / max(slots, 1)
     return max(min(excess_ms, facts.path_ms, idle_ms), 0.0)
 
 
@@ -94,9 +111,11 @@ def _reasons(advisor: Advisor, detail: StageStats, hosts: Sequence[HostTime], ex
 def _more_data(advisor: Advisor, detail: StageStats, excess_ms: float) -> Why | None:
     """Data skew.  Evidence: it read at least half as many times the median as it took.
 
-    Contradicted by tasks that read as much in less time.
+    Contradicted by tasks that read as much in less time.  Of few tasks, the mean of the others counts, not the median.
     """
-    longest, siblings, usual = detail.longest, detail.siblings, detail.facts.median_bytes
+    facts, longest, siblings = detail.facts, detail.longest, detail.siblings
+    few = 1 < facts.tasks <= FEW
+    usual = (detail.read_bytes - longest.read_bytes) / (facts.tasks - 1) if few else facts.median_bytes
     duration_ms = longest.duration_ms
     slower = duration_ms / max(duration_ms - excess_ms, 1e-9)
     if longest.read_bytes <= LITTLE_BYTES or longest.read_bytes <= max(MORE, slower / 2) * usual:
@@ -104,7 +123,7 @@ def _more_data(advisor: Advisor, detail: StageStats, excess_ms: float) -> Why | 
     if siblings.alike and siblings.alike_ms < duration_ms / SKEW:
         return None
     advice = SpreadInput() if advisor.skew_advice is None else advisor.skew_advice(detail)
-    return Why(MoreData(longest.read_bytes, usual), advice, "measured")
+    return Why(MoreData(longest.read_bytes, usual, few), advice, "measured")
 
 
 def _collections(detail: StageStats, excess_ms: float) -> Why | None:

@@ -56,7 +56,8 @@ def process(arguments: str | None, file_name: str) -> tuple[str | None, str] | N
     main = words[0] if words else ""
     if "ExecutorBackend" in main:  # CoarseGrained…, YarnCoarseGrained…, KubernetesExecutorBackend
         return _word_after(words, "--app-id"), _word_after(words, "--executor-id") or "?"
-    if main.startswith(("org.apache.spark.deploy.worker.Worker", "org.apache.spark.deploy.master.Master")):
+    others = ("org.apache.spark.deploy.worker.Worker", "org.apache.spark.deploy.master.Master", "org.apache.flink.")
+    if main.startswith(others):
         return None
     return None, "driver"
 

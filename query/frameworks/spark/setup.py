@@ -21,8 +21,20 @@ def executor_file(folder: str) -> str:
     return f"{folder}/crystalperf-{{{{APP_ID}}}}-executor-{{{{EXECUTOR_ID}}}}.jfr"
 
 
-def driver_file(folder: str) -> str:
-    """The recording of the driver; Spark inserts no id into its flags, so that all drivers have one name."""
+def driver_place(folder: str) -> str:
+    """The place of the driver's recording: a folder, in which each JVM chooses a name (DRIVER_FILES).
+
+    Spark inserts no id into the driver's flags: with a file's name, the next driver would overwrite it.
+    """
+    return folder or "/"
+
+
+DRIVER_FILES = "hotspot-pid-*.jfr"
+"""Names that JVMs choose for recordings in a folder, with process id and time."""
+
+
+def old_driver_file(folder: str) -> str:
+    """The recording of a driver by Java 8 or 11, which need a file's name."""
     return f"{folder}/crystalperf-driver.jfr"
 
 
@@ -52,7 +64,7 @@ def _log_settings(folder: str, place: str) -> Mapping[str, str]:
 def _sample_settings(folder: str) -> Mapping[str, str]:
     return {
         "spark.executor.extraJavaOptions": jfr_flag(executor_file(folder)),
-        "spark.driver.extraJavaOptions": jfr_flag(driver_file(folder)),
+        "spark.driver.extraJavaOptions": jfr_flag(driver_place(folder)),
     }
 
 
@@ -60,7 +72,7 @@ def java_11_settings(folder: str) -> Mapping[str, str]:
     """The settings of sampling for Java 8 and 11."""
     return {
         "spark.executor.extraJavaOptions": old_jfr_flag(executor_file(folder)),
-        "spark.driver.extraJavaOptions": old_jfr_flag(driver_file(folder)),
+        "spark.driver.extraJavaOptions": old_jfr_flag(old_driver_file(folder)),
     }
 
 
@@ -68,13 +80,13 @@ def async_settings(folder: str) -> Mapping[str, str]:
     """The settings of sampling with async-profiler."""
     return {
         "spark.executor.extraJavaOptions": async_flag(executor_file(folder)),
-        "spark.driver.extraJavaOptions": async_flag(driver_file(folder)),
+        "spark.driver.extraJavaOptions": async_flag(f"{folder}/crystalperf-driver-%p.jfr"),
     }
 
 
 def analyze_command(log: str) -> str:
     """The command after the job, with log and recordings in the working folder."""
-    return f"crystalperf analyze {log} crystalperf-*.jfr"
+    return f"crystalperf analyze {log} crystalperf-*.jfr {DRIVER_FILES}"
 
 
 def spark_text(job: Job) -> str:
@@ -120,7 +132,7 @@ def spark_text(job: Job) -> str:
                     *(f"  {each.versions + ':':18s}{each.name}, {each.what}" for each in logs),
                     "  On YARN in cluster mode, the attempt number follows the id: APP_ID_1.",
                     f"executors  {executor_file(folder)}",
-                    f"driver     {driver_file(folder)}, overwritten by the next application",
+                    f"driver     {folder}/{DRIVER_FILES}, a file for each application",
                     *place.lands(folder),
                     "Copy them:",
                     *(f"  {each}" for each in place.fetch(folder)),
@@ -150,7 +162,7 @@ def facts(job: Job) -> dict[str, Any]:
         "files": {
             "event_log": [f"{place.stored(folder)}/{each.name}" for each in written(version)],
             "executors": executor_file(folder).replace("{{APP_ID}}", "*").replace("{{EXECUTOR_ID}}", "*"),
-            "driver": driver_file(folder),
+            "driver": f"{folder}/{DRIVER_FILES}",
         },
         "fetch": list(place.fetch(folder)),
         "analyze": [analyze_command(place.here(folder, each.name)) for each in written(version)],

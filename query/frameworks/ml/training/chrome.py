@@ -327,8 +327,14 @@ class Pairs:
         self._open: dict[tuple[object, object], list[Event]] = {}
 
     def joined(self, events: Sequence[Event]) -> Sequence[Event]:
-        """The events with complete ones in place of ends, in the same order."""
-        return [*self._joined(events)] if any(each.ph in ("B", "E") for each in events) else events
+        """The events with complete ones in place of ends, in the same order, or by time if a thread's are not."""
+        pairs = [each for each in events if each.ph in ("B", "E")]
+        if not pairs:
+            return events
+        if not _is_ordered(pairs):  # the format allows any order
+            others = [each for each in events if each.ph not in ("B", "E")]
+            events = [*others, *sorted(pairs, key=lambda each: number(each.ts) or 0.0)]
+        return [*self._joined(events)]
 
     def _joined(self, events: Sequence[Event]) -> Iterator[Event]:
         for each in events:
@@ -354,6 +360,17 @@ class Pairs:
         """Count the events that never ended."""
         self._doubts.counts["unpaired"] += sum(map(len, self._open.values()))
         self._open.clear()
+
+
+def _is_ordered(events: Sequence[Event]) -> bool:
+    """Whether the times of each thread's events never decrease."""
+    last: dict[tuple[object, object], float] = {}
+    for each in events:
+        time, thread = number(each.ts) or 0.0, (each.pid, each.tid)
+        if time < last.get(thread, time):
+            return False
+        last[thread] = time
+    return True
 
 
 def number(value: float | str | None) -> float | None:
