@@ -66,7 +66,9 @@ def make_server() -> MCPServer:
             f"serving agents needs the extra `mcp` ({error.name} is missing): `pip install '.[mcp]'` in a checkout of"
             " CrystalPerf"
         ) from error
-    server = _checking(MCPServer)("crystalperf", instructions=prime_text(), version=crystalperf.__version__, log_level="ERROR")
+    server = _checking(MCPServer)(
+        "crystalperf", instructions=prime_text(), version=crystalperf.__version__, log_level="ERROR"
+    )
     for tool in agent_tools.TOOLS:
         server.add_tool(
             _with_one_sentence_errors(tool),

@@ -25,7 +25,7 @@ The answer goes to stdout; progress and messages go to stderr.
 | 0 | stdout has an answer |
 | 1 | an argument is invalid, or no answer is possible: stderr has one sentence; with `--json`, stdout has the error |
 | 2 | the command line cannot be parsed |
-| 130 | interrupted |
+| 130 | interrupted; 143 after SIGTERM |
 
 If missing data could change the first sentence of an answer, that sentence says so, and `conclusive` in its JSON
 (`debug.conclusive` of `analyze`) is false. `crystalperf --traceback COMMAND` shows the traceback of an error.

@@ -30,7 +30,6 @@ _MAX_VALUES = 1 << 20
 """Maximum values of one page."""
 
 
-
 class Times(msgspec.Struct, rename={"start_ms": "start-time", "end_ms": "end-time"}):
     """Start and end."""
 

@@ -54,7 +54,9 @@ class Version(msgspec.Struct):
     spark: str
 
 
-class Attempt(msgspec.Struct, rename={"number": "attemptId", "begin_ms": "startTimeEpoch", "at_ms": "lastUpdatedEpoch"}):
+class Attempt(
+    msgspec.Struct, rename={"number": "attemptId", "begin_ms": "startTimeEpoch", "at_ms": "lastUpdatedEpoch"}
+):
     """An attempt in the list of applications; `at_ms` is the time of the log's last change."""
 
     number: str | None = None
