@@ -108,7 +108,8 @@ def _checking(kind: type[MCPServer]) -> type[MCPServer]:
                 return await super().call_tool(name, arguments, *more, **named)
             except ToolError as error:
                 if not isinstance(error.__cause__, ValidationError):
-                    raise
+                    text = str(error).removeprefix(f"Error executing tool {name}: ")  # the package's words
+                    raise ToolError(text) from error.__cause__
                 wrong = error.__cause__.errors()[0]
                 raise ToolError(argument_sentence(name, wrong["loc"], wrong["type"] == "missing", known)) from None
 
