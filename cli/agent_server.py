@@ -6,7 +6,7 @@ import functools
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from crystalperf.cli import agent_tools
 from crystalperf.cli.agent_prime import prime_text
 from crystalperf.cli.remedies import error_sentence
 from crystalperf.indexes.errors import CrystalPerfError, SettingError
+from crystalperf.query.trace.records import shortened
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -65,7 +66,9 @@ def make_server() -> MCPServer:
             f"serving agents needs the extra `mcp` ({error.name} is missing): `pip install '.[mcp]'` in a checkout of"
             " CrystalPerf"
         ) from error
-    server = MCPServer("crystalperf", instructions=prime_text(), version=crystalperf.__version__, log_level="ERROR")
+    server = _checking(MCPServer)(
+        "crystalperf", instructions=prime_text(), version=crystalperf.__version__, log_level="ERROR"
+    )
     for tool in agent_tools.TOOLS:
         server.add_tool(
             _with_one_sentence_errors(tool),
@@ -87,6 +90,48 @@ def make_server() -> MCPServer:
         description="the SQL views over these tables, with comments on their columns",
     )(views_text)
     return server
+
+
+def _checking(kind: type[MCPServer]) -> type[MCPServer]:
+    """A server of this kind, with a sentence of ours for arguments that a tool does not take."""
+    from mcp.server.mcpserver.exceptions import ToolError
+    from pydantic import ValidationError
+
+    class Checking(kind):  # type: ignore[valid-type, misc]
+        async def call_tool(self, name: str, arguments: dict[str, Any], *more: Any, **named: Any) -> Any:
+            tools = {each.name: each.input_schema for each in await self.list_tools()}
+            known = tools.get(name, {}).get("properties", {})
+            for each in arguments if name in tools else ():
+                if each not in known:
+                    raise ToolError(f"{name}: no argument `{shortened(each)}`; it takes {', '.join(known)}")
+            try:
+                return await super().call_tool(name, arguments, *more, **named)
+            except ToolError as error:
+                if not isinstance(error.__cause__, ValidationError):
+                    text = str(error).removeprefix(f"Error executing tool {name}: ")  # the package's words
+                    raise ToolError(text) from error.__cause__
+                wrong = error.__cause__.errors()[0]
+                raise ToolError(argument_sentence(name, wrong["loc"], wrong["type"] == "missing", known)) from None
+
+    return Checking
+
+
+def argument_sentence(tool: str, place: Sequence[object], is_missing: bool, known: Mapping[str, Any]) -> str:
+    """The error for a missing or wrong argument: `place` is its name and positions within it, `known` their schemas."""
+    name = str(place[0]) if place else ""
+    stated = f"it takes {_allowed(known[name])}" if name in known else f"it takes {', '.join(known)}"
+    return f"{tool}: argument `{shortened(name)}` is {'missing' if is_missing else 'of another type'}; {stated}"
+
+
+_TYPES = {"string": "text", "integer": "a whole number", "number": "a number", "boolean": "true or false"}
+
+
+def _allowed(schema: Mapping[str, Any]) -> str:
+    if values := schema.get("enum"):
+        return f"one of {', '.join(map(str, values))}"
+    if schema.get("type") == "array":
+        return f"a list, each {_allowed(schema.get('items', {}))}"
+    return _TYPES.get(str(schema.get("type")), "another value")
 
 
 def schema_text() -> str:

@@ -6,7 +6,7 @@
     2    the command line cannot be parsed; nothing else exits with 2
     3    only `gate`: a budget is exceeded
     4    only `gate`: undecided, because a range is on both sides of a budget or a value is unknown
-    130  interrupted
+    130  interrupted; 143 after SIGTERM
 
 cli/commands.py declares the commands.  This module imports only the standard library and typer, so that `--help` and
 shell completion are quick.
@@ -17,6 +17,7 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -30,8 +31,17 @@ FEWER_COLLECTIONS = 100_000
 """New objects between two garbage collections.  Importing a command's modules creates about that many, none garbage."""
 
 
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM, for example from `timeout`: the command ends as after an interrupt, without its temporary files."""
+
+
+def _terminate(*_: object) -> None:
+    raise _Terminated
+
+
 def main() -> None:
     """The console script."""
+    signal.signal(signal.SIGTERM, _terminate)
     gc.set_threshold(FEWER_COLLECTIONS)
     if sys.stderr is None:  # closed by the caller; messages would go to stdout
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open to the end of the process
@@ -56,8 +66,8 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = _command().main(args=arguments, prog_name="crystalperf", standalone_mode=False)
         return code if isinstance(code, int) else 0
-    except (KeyboardInterrupt, typer.Abort):
-        return 130
+    except (KeyboardInterrupt, typer.Abort) as error:
+        return 143 if isinstance(error, _Terminated) or isinstance(error.__cause__, _Terminated) else 130
     except Exception as error:
         if str(error) == "Query interrupted":  # DuckDB's error for an interrupt
             return 130

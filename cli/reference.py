@@ -27,7 +27,7 @@ The answer goes to stdout; progress and messages go to stderr.
 | 2 | the command line cannot be parsed |
 | 3 | only `gate`: a budget is exceeded; stdout has the answer |
 | 4 | only `gate`: undecided (a range is on both sides of a budget, or a value is unknown); stdout has the answer |
-| 130 | interrupted |
+| 130 | interrupted; 143 after SIGTERM |
 
 If missing data could change the first sentence of an answer, that sentence says so, and `conclusive` in its JSON
 (`debug.conclusive` of `analyze`) is false. `crystalperf --traceback COMMAND` shows the traceback of an error.

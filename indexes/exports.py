@@ -16,7 +16,6 @@ import json
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,6 +28,8 @@ from typing import Literal
 import duckdb
 
 from crystalperf.indexes import guard
+from crystalperf.indexes.cache import cache_folder as cache_folder
+from crystalperf.indexes.cache import spare_folder as spare_folder
 from crystalperf.indexes.errors import IndexFileError, Remedy
 from crystalperf.indexes.guard import is_full
 from crystalperf.indexes.packing import PACKED, unpacking
@@ -52,35 +53,6 @@ class Available:
     name: str
     origin: Literal["built", "prebuilt"]
     path: Path
-
-
-def cache_folder() -> Path:
-    """The cache: the folder of files that CrystalPerf can make again.  This function does not create it."""
-    try:
-        if home := os.environ.get("CRYSTALPERF_HOME"):
-            folder = Path(home).expanduser()
-        else:
-            base = os.environ.get("XDG_CACHE_HOME")
-            folder = (Path(base) if base else Path.home() / ".cache") / "crystalperf"
-        folder.exists()
-    except (RuntimeError, PermissionError):  # a user without a home (as in containers), or with an unreadable home
-        return spare_folder()
-    return folder
-
-
-@cache
-def spare_folder() -> Path:
-    """The fallback if the cache is not writable: a private folder of this user among the temporary files."""
-    folder = Path(tempfile.gettempdir()) / f"crystalperf-{os.getuid()}"
-    with suppress(OSError):
-        folder.mkdir(mode=0o700)
-    try:
-        status = folder.lstat()
-        is_private = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
-    except OSError:
-        is_private = False
-    # Another user may have put a folder or a link there, to read our files or to redirect them.
-    return folder if is_private else Path(tempfile.mkdtemp(prefix="crystalperf-"))
 
 
 def writable(place: Path) -> Path:

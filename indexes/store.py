@@ -21,6 +21,7 @@ import duckdb
 
 import crystalperf
 from crystalperf.indexes import guard
+from crystalperf.indexes.cache import facts_if_checked, list_checked
 from crystalperf.indexes.errors import IndexFileError, Remedy
 from crystalperf.indexes.schema import SCHEMA_VERSIONS, Kind, Table, tables
 from crystalperf.indexes.temporary import building_folder, make_durable
@@ -103,6 +104,10 @@ def create(
         _write_or_raise(path, lambda: os.replace(temporary, path))
         if facts["schema_version"] == str(SCHEMA_VERSIONS[kind]):
             _created[path, kind] = created_state, facts
+            with suppress(OSError):
+                status = path.stat()
+                if _state(status) == created_state:
+                    list_checked(status, kind, facts)
 
 
 def prepare(kind: Kind, names: tuple[str, ...] | None = None, more: Sequence[Table] = ()) -> None:
@@ -217,7 +222,7 @@ def checked(path: Path, kind: Kind) -> dict[str, str]:
     """The metadata of a file that has the tables of a `kind` file and no code.  Raises IndexFileError for any other.
 
     The check uses a separate connection, which is locked before anything is read.  Results are cached until the file
-    changes.
+    changes, for other processes of this user too (indexes.cache).
     """
     what = "a resource index" if kind == "index" else "a run file"
     _check_encodable(path)
@@ -229,12 +234,12 @@ def checked(path: Path, kind: Kind) -> dict[str, str]:
         raise IndexFileError(f"{path}: no such file; expected {what}")
     place, state = path.absolute(), _state(status)
     made, facts = _created.get((place, kind), ((), {}))
-    return dict(facts if made == state else _checked(place, kind, state))
+    return dict(facts if made == state else _listed_or_checked(place, kind, (*state, status.st_ctime_ns)))
 
 
 def check_again(path: Path, kind: Kind) -> None:
     """Check a file as another process would, although this process may have created it."""
-    _checked.__wrapped__(path.absolute(), kind, ())
+    _checked(path.absolute(), kind)
 
 
 def _state(status: os.stat_result) -> tuple[int, ...]:
@@ -243,7 +248,19 @@ def _state(status: os.stat_result) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=256)
-def _checked(path: Path, kind: Kind, _version: tuple[int, ...]) -> Mapping[str, str]:
+def _listed_or_checked(path: Path, kind: Kind, _version: tuple[int, ...]) -> Mapping[str, str]:
+    try:
+        status = path.stat()
+    except OSError:
+        return _checked(path, kind)
+    found = facts_if_checked(status, kind)
+    if found is None or path.with_name(path.name + ".wal").exists():
+        found = _checked(path, kind)
+        list_checked(status, kind, found)
+    return found
+
+
+def _checked(path: Path, kind: Kind) -> dict[str, str]:
     what = "a resource index" if kind == "index" else "a run file"
     if path.with_name(path.name + ".wal").exists():
         raise IndexFileError(f"{path}: another program changed it and did not finish (its .wal file still exists)")

@@ -55,6 +55,23 @@ def listed(what: str) -> Any:
     return anyio.run(ask)
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments", "named"),
+    [
+        ("debug", {}, ["`run`", "missing", "text"]),
+        ("debug", {"run": "x", "limit": "many"}, ["`limit`", "whole number"]),
+        ("debug", {"run": "x", "part": "moon"}, ["`part`", "path", "operators"]),
+        ("predict", {"run": "x", "settings": [1]}, ["`settings`", "a list", "text"]),
+        ("debug", {"run": "x", "limt": 5}, ["`limt`", "limit"]),
+    ],
+)
+def test_a_wrong_argument_is_named_with_what_is_allowed(tool: str, arguments: dict[str, Any], named: list[str]) -> None:
+    failed, text = asked(tool, **arguments)
+    assert failed
+    assert not [each for each in ("\n", "pydantic") if each in text], text
+    assert not [each for each in named if each not in text], text
+
+
 def test_tools_cover_all_questions_and_are_typed() -> None:
     tools = {each.name: each for each in listed("tools")}
     assert set(tools) == {"analyze", "debug", "predict", "sql", "functions", "why"}

@@ -513,22 +513,33 @@ def test_a_full_disk_is_a_sentence(run_file: Path) -> None:
     assert os.strerror(errno.ENOSPC) in done.stderr
 
 
-def test_an_interrupt_exits_with_130_and_no_traceback(run_file: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_ends_without_a_traceback_or_temporary_files(
+    number: signal.Signals, code: int, run_file: Path, tmp_path: Path
+) -> None:
     statement = "SELECT count(*) FROM range(100000000000) WHERE hash(range) = 1"
     command = [*COMMAND, "sql", "--run", str(run_file), statement]
     # A process in the background inherits that interrupts are ignored; this one is to be interrupted all the same.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        done = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        done = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+        )
     finally:
         signal.signal(signal.SIGINT, before)
     with done:
         while not _works_hard(done.pid):
             assert done.poll() is None
             time.sleep(0.05)
-        done.send_signal(signal.SIGINT)
+        done.send_signal(number)
         out, err = done.communicate(timeout=60)
-    assert (done.returncode, out, err) == (130, "", "")
+    assert (done.returncode, out, err) == (code, "", "")
+    assert not list(tmp_path.iterdir())
 
 
 def _works_hard(pid: int) -> bool:

@@ -411,15 +411,25 @@ def test_updated_application_is_fetched_again(hostile: Hostile, tmp_path: Path) 
     assert len([each for each in tmp_path.rglob("*") if each.is_file()]) == 1
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize(
-    "moment", ["1e400", "-1e400", "NaN", "-5", "1e300", "123456789012345678901234567890", "true", "{}"]
-)
-def test_invalid_timestamps_are_ignored(hostile: Hostile, tmp_path: Path, moment: str) -> None:
+def has_moment(hostile: Hostile, moment: str) -> None:
     listed = f'[{{"id": "app-1", "attempts": [{{"lastUpdatedEpoch": {moment}, "startTimeEpoch": {moment}}}]}}]'
     hostile.pages["/api/v1/applications"] = (200, {}, [listed.encode()])
     hostile.pages["/api/v1/applications/app-1/logs"] = (200, {}, [zipped(log=b"x")])
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("moment", ["-5", "1e300", "123456789012345678901234567890", "null"])
+def test_impossible_timestamps_are_ignored(hostile: Hostile, tmp_path: Path, moment: str) -> None:
+    has_moment(hostile, moment)
     assert history.served(f"{hostile.address}/", None, tmp_path, lambda _: None) is not None
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("moment", ["1e400", "-1e400", "NaN", "true", "{}"])
+def test_timestamps_of_another_type_are_refused(hostile: Hostile, tmp_path: Path, moment: str) -> None:
+    has_moment(hostile, moment)
+    with refused(InputError, "/api/v1/applications"):
+        history.served(f"{hostile.address}/", None, tmp_path, lambda _: None)
 
 
 def test_full_disk_is_reported(hostile: Hostile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ import gzip
 import io
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -145,6 +146,23 @@ def xplane(planes: int) -> bytes:
     return encoded(found)
 
 
+_TRACE = b'{"schemaVersion":1,"deviceProperties":[],"traceEvents":['
+
+
+def _list() -> bytes:
+    """A job's start with a list of 22 million empty lists."""
+    return START + b'{"Event":"SparkListenerJobStart","Job ID":[' + b"[]," * (64 * _MIB // 3) + b"[]]}\n"
+
+
+def _pages() -> bytes:
+    """An archive of Flink with 22 million empty pages."""
+    return b'{"archive":[{"path":"/jobs/overview","json":"{}"},' + b"{}," * (64 * _MIB // 3) + b"{}]}"
+
+
+def _events(text: bytes) -> bytes:
+    return _TRACE + text * (48 * _MIB // len(text)) + b"{}]}"
+
+
 BOMBS: dict[str, Callable[[], bytes]] = {
     "lz4-block": _lz4_block,
     "lz4-empty-blocks": _lz4_empty,
@@ -158,6 +176,11 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "zip-lines": _zip_lines,
     "zip-name": _zip_name,
     "zip-lzma": _zip_lzma,
+    "list-of-lists": _list,
+    "empty-pages.json": _pages,
+    "nested-events.json": lambda: _events(b'{"a":[{},'),
+    "damaged-events.json": lambda: _events(b'{"ph":X},'),
+    "escapes.json": lambda: _TRACE + b'"' + b"\\u0061" * (8 * _MIB) + b'"]}',
     "planes.xplane.pb": lambda: xplane(1000),
     "planes-4000.xplane.pb": lambda: xplane(4000),
 }
@@ -177,13 +200,16 @@ def folders(place: Path) -> dict[str, Path]:
     return {each.name: each for each in (itself, kernel)}
 
 
-def make(place: Path) -> dict[str, Path]:
-    """Write all of them below a folder; returns them by name."""
+def make(place: Path, only: str | None = None) -> dict[str, Path]:
+    """Write all of them, or only one, below a folder; returns them by name."""
     found = {}
     for name, content in BOMBS.items():
-        found[name] = place / name
-        found[name].write_bytes(content())
-    return {**found, **folders(place)}
+        if only in (None, name):
+            found[name] = place / name
+            found[name].write_bytes(content())
+    if only is None or only not in BOMBS:
+        found |= {name: path for name, path in folders(place).items() if only in (None, name)}
+    return found
 
 
 def cost(command: Sequence[str | Path], checkout: Path, home: Path, longest_s: float) -> tuple[float, int, int, str]:
@@ -230,15 +256,15 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", choices=[*BOMBS, "links-to-itself", "links-to-the-kernel"])
     parser.add_argument("--seconds", type=float, default=200.0, help="after which a command is killed (default 200)")
     arguments = parser.parse_args(given)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # `timeout` would leave the files behind
     if arguments.make:
         arguments.make.mkdir(parents=True, exist_ok=True)
         make(arguments.make)
         return 0
     with tempfile.TemporaryDirectory() as place:
         print("| input | KiB | seconds | MiB | exit | answer |\n|---|---:|---:|---:|---:|---|", flush=True)
-        for name, path in make(Path(place)).items():
-            if arguments.only in (None, name):
-                _one(arguments, name, path)
+        for name, path in make(Path(place), arguments.only).items():
+            _one(arguments, name, path)
     return 0
 
 

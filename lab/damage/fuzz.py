@@ -19,12 +19,14 @@ import gc
 import multiprocessing
 import os
 import resource
+import shutil
 import signal
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -46,27 +48,23 @@ _CASES_PER_WORKER = 400  # then a new process, so that its peak memory is of few
 class Worker:
     process: multiprocessing.Process
     pipe: Connection
+    folder: Path
     case: Case | None = None
     since: float = 0.0
     cpu_s: float = 0.0
     done: int = field(default=0)
 
 
-def _work(pipe: Connection, seed: int, sources: Sources) -> None:
-    """A worker: receives cases and sends outcomes until the parent closes the pipe."""
+def _work(pipe: Connection, seed: int, sources: Sources, folder: Path) -> None:
+    """A worker: receives cases and sends outcomes until the parent sends None or is gone."""
     resource.setrlimit(resource.RLIMIT_AS, (_HARD_LIMIT_BYTES, _HARD_LIMIT_BYTES))
     gc.freeze()
     gc.set_threshold(FEWER_COLLECTIONS)  # as the command line does
-    with tempfile.TemporaryDirectory(prefix="crystalperf-fuzz-") as folder:
-        os.environ["CRYSTALPERF_HOME"] = f"{folder}/home"
-        place = Path(folder) / "case"
-        while True:
-            try:
-                case = pipe.recv()
-            except EOFError:
-                return
-            if case is None:
-                return
+    os.environ["CRYSTALPERF_HOME"] = f"{folder}/home"
+    os.environ["TMPDIR"] = tempfile.tempdir = str(folder)  # what a killed case leaves is removed with the folder
+    place = folder / "case"
+    with suppress(EOFError):
+        while (case := pipe.recv()) is not None:
             place.mkdir(exist_ok=True)
             outcome = run_case(case, seed, sources, place)
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
@@ -82,7 +80,9 @@ def fuzz(cases: Sequence[Case], seed: int, jobs: int, sources: Sources) -> Itera
     workers: list[Worker] = []
     try:
         while waiting or any(each.case for each in workers):
-            workers = [each for each in workers if each.process.is_alive() or each.case]
+            for each in [each for each in workers if each.case is None and not each.process.is_alive()]:
+                _stop(each)
+                workers.remove(each)
             while len(workers) < min(jobs, len(waiting) + sum(each.case is not None for each in workers)):
                 workers.append(_started(seed, sources))
             for each in workers:
@@ -98,8 +98,10 @@ def fuzz(cases: Sequence[Case], seed: int, jobs: int, sources: Sources) -> Itera
                 if outcome is None:
                     continue
                 yield outcome
-                each.case, each.done = None, each.done + 1
-                if outcome.what == "failed" or each.done >= _CASES_PER_WORKER:
+                each.done += 1
+                if outcome.what != "failed":
+                    each.case = None
+                if each.case or each.done >= _CASES_PER_WORKER:
                     _stop(each)
                     workers.remove(each)
     finally:
@@ -110,10 +112,11 @@ def fuzz(cases: Sequence[Case], seed: int, jobs: int, sources: Sources) -> Itera
 def _started(seed: int, sources: Sources) -> Worker:
     context = multiprocessing.get_context("fork")  # the sources are shared, not copied
     ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(theirs, seed, sources), daemon=True)
+    folder = Path(tempfile.mkdtemp(prefix="crystalperf-fuzz-"))
+    process = context.Process(target=_work, args=(theirs, seed, sources, folder), daemon=True)
     process.start()
     theirs.close()
-    return Worker(process, ours)  # type: ignore[arg-type]
+    return Worker(process, ours, folder)  # type: ignore[arg-type]
 
 
 def _outcome(worker: Worker) -> Outcome | None:
@@ -138,11 +141,16 @@ def _outcome(worker: Worker) -> Outcome | None:
 
 
 def _stop(worker: Worker) -> None:
-    worker.pipe.close()
-    worker.process.join(2)
+    """End a worker, at once if it has a case, and remove its folder: a killed worker cannot."""
+    if worker.case is None:
+        with suppress(OSError):
+            worker.pipe.send(None)  # closing the pipe is not enough: a forked worker has a copy of this end
+        worker.process.join(2)
     if worker.process.is_alive():
         worker.process.kill()
         worker.process.join()
+    worker.pipe.close()
+    shutil.rmtree(worker.folder, ignore_errors=True)
 
 
 def _cpu_s(pid: int | None) -> float:

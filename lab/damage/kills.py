@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import signal
 import tempfile
 import threading
 import time
@@ -136,6 +137,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=23)
     reported = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # `timeout` would leave its home behind
     with tempfile.TemporaryDirectory() as folder:
         seen, lost = kill_again_and_again(Path(folder) / "home", reported.count, reported.seed)
     print(f"{reported.count} kills, {len(seen.jobs)} jobs accepted, {len(seen.done)} runs done,"

@@ -35,6 +35,12 @@ _BYTES_PER_MEMBER = 4 << 10
 """Unpacked bytes that allow a further member."""
 
 
+MOST_VALUES = 1 << 22
+"""Values of one JSON text: each takes some 100 bytes of memory, and a text of 64 MiB may have 20 million."""
+
+_ALWAYS_DECODED_BYTES = 4 << 20
+
+
 @dataclass(frozen=True)
 class Bounds:
     """The bounds of one file."""
@@ -48,7 +54,7 @@ class Bounds:
     members: float = 10_000.0
     """Members, frames and blocks that are almost empty."""
     lines: float = 100_000.0
-    """Lines that are not JSON, in a log in which they are most lines."""
+    """Lines or events that are not JSON, in a log or trace in which they are most."""
 
 
 @lru_cache(maxsize=4)
@@ -125,12 +131,19 @@ class Meter:
             raise BoundReached("seconds", f"took {took_s:.0f} s of CPU time to this point")
 
 
-def check_undecodable(count: int, lines: int, name: str) -> None:
+def check_undecodable(count: int, lines: int, name: str, what: str = "lines") -> None:
     """Raise InputError if `count` of the first `lines` lines of a log cannot be decoded and that is too many."""
     if count > bounds().lines and 2 * count > lines:
         raise InputError(
-            f"{name}: most of its first {lines} lines are not JSON; if it is a log, raise {VARIABLE}=lines=NUMBER"
+            f"{name}: most of its first {lines} {what} are not JSON; if it is intact, raise {VARIABLE}=lines=NUMBER"
         )
+
+
+def is_dense(text: bytes | str, most: int = MOST_VALUES) -> bool:
+    """Whether a JSON text may have more than `most` values, so that it is not decoded; commas bound their number."""
+    if len(text) <= _ALWAYS_DECODED_BYTES:
+        return False
+    return (text.count(",") if isinstance(text, str) else text.count(b",")) > most
 
 
 def note(problems: Problems, error: DamagedStream, part: str, where: str) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from crystalperf.service import origins, responses
 from crystalperf.service.bodies import decoded
@@ -99,12 +100,26 @@ async def events(service: Service, request: Request, values: ParameterValues) ->
     service.jobs.get(values["job"])
     if service.followers >= service.settings.limits.events:
         raise busy(f"{service.followers} clients follow jobs already; poll the job instead", retry_after_s=5)
+    service.followers += 1  # here: requests that arrive together are all answered before the first stream begins
     headers = {"X-Accel-Buffering": "no"}
-    return StreamingResponse(_stream(service, values["job"]), 200, headers, "text/event-stream")
+    return _Followed(service, _stream(service, values["job"]), headers)
+
+
+class _Followed(StreamingResponse):
+    """A stream of events, of a client that is counted until it ends."""
+
+    def __init__(self, service: Service, content: AsyncIterator[bytes], headers: dict[str, str]) -> None:
+        super().__init__(content, 200, headers, "text/event-stream")
+        self._service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._service.followers -= 1
 
 
 async def _stream(service: Service, job_id: str) -> AsyncIterator[bytes]:
-    service.followers += 1
     try:
         async for job in service.jobs.events(job_id):
             if job is None:
@@ -113,8 +128,6 @@ async def _stream(service: Service, job_id: str) -> AsyncIterator[bytes]:
                 yield b"event: job\ndata: " + msgspec.json.encode(job) + b"\n\n"
     except ProblemError:
         return  # the job was removed
-    finally:
-        service.followers -= 1
 
 
 _LIST = {

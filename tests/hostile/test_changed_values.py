@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +13,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from crystalperf.indexes import store
+from crystalperf.indexes import cache, store
 from crystalperf.indexes.errors import IndexFileError
 from crystalperf.query.execution.dag import Dag, Node, StageRun, Tasks
 from crystalperf.query.execution.scheduling import FIRST_COME
@@ -113,3 +115,26 @@ def test_compiled_replay_can_be_interrupted() -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def test_a_checked_file_is_checked_again_after_any_change(run_copy: Path, shared_home: Path) -> None:
+    before = run_copy.stat()
+    store.checked(run_copy, "run")
+    assert cache.facts_if_checked(before, "run") == store.checked(run_copy, "run")
+    with duckdb.connect(str(run_copy)) as connection:
+        connection.execute(CHANGED["no run"])
+    os.utime(run_copy, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert cache.facts_if_checked(run_copy.stat(), "run") is None
+    with pytest.raises(IndexFileError):
+        store.checked(run_copy, "run")
+
+
+def test_a_copy_and_a_file_that_others_can_write_are_not_listed(
+    run_copy: Path, shared_home: Path, tmp_path: Path
+) -> None:
+    store.checked(run_copy, "run")
+    copy = shutil.copy2(run_copy, tmp_path / "copy.duckdb")
+    assert cache.facts_if_checked(copy.stat(), "run") is None
+    run_copy.chmod(0o666)
+    store.checked(run_copy, "run")
+    assert cache.facts_if_checked(run_copy.stat(), "run") is None

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from crystalperf.indexes.errors import InputError
+from crystalperf.query.inputs.bounds import is_dense
 from crystalperf.query.inputs.containers import LogFile, pieces
 from crystalperf.query.trace.records import Problems
 
@@ -22,6 +23,11 @@ _VERTEX = re.compile(r"/vertices/(?P<id>[0-9a-f]{1,64})(?P<rest>/.*)?")
 _ATTEMPT = re.compile(r"/subtasks/\d{1,9}/attempts/\d{1,9}")
 
 _MAX_PAGES = 2_000_000
+_MAX_BYTES = 512 << 20
+"""Maximum size of an archive, unpacked: it is in memory as a whole."""
+
+_MAX_VALUES = 1 << 20
+"""Maximum values of one page."""
 
 
 class Times(msgspec.Struct, rename={"start_ms": "start-time", "end_ms": "end-time"}):
@@ -208,20 +214,22 @@ class Archive:
 
 def read(log: LogFile, problems: Problems) -> Archive:
     """The pages of an archive.  Raises InputError if it is damaged, or lacks the page of the job itself."""
-    text = b"".join(pieces(log.parts[0], problems)).removeprefix(b"\xef\xbb\xbf")
+    text = _text(log, problems)
     if _JOB_PAGE.match(text) is not None:
         return _of_page(text, log.origin, problems)
     try:
-        pages = msgspec.json.decode(text, type=dict[str, list[dict[str, str]]]).get("archive", [])
+        pages = msgspec.json.decode(text, type=_Pages).archive
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{log.origin}: not a complete archive of a Flink job ({error}); copy it again") from error
     found = Archive()
     for page in pages[:_MAX_PAGES]:
-        path, body = page.get("path", ""), page.get("json", "")
+        path, body = page.path, page.json
         match = _JOB.fullmatch(path)
         if match is None and path != "/overview":
             continue
         try:
+            if is_dense(body, _MAX_VALUES):
+                raise msgspec.ValidationError(f"more than {_MAX_VALUES} values")
             if match is None:
                 found.version = msgspec.json.decode(body, type=_Cluster).version
             else:
@@ -236,11 +244,36 @@ def read(log: LogFile, problems: Problems) -> Archive:
     return found
 
 
+class _Page(msgspec.Struct, gc=False):
+    """A page: both members are required, so that a list of millions of empty objects is refused at its first."""
+
+    path: str
+    json: str
+
+
+class _Pages(msgspec.Struct):
+    archive: list[_Page] = []
+
+
+def _text(log: LogFile, problems: Problems) -> bytes:
+    """The text of an archive.  Raises InputError for one that is too large."""
+    found: list[bytes] = []
+    size = 0
+    for piece in pieces(log.parts[0], problems):
+        found.append(piece)
+        size += len(piece)
+        if size > _MAX_BYTES:
+            raise InputError(f"{log.origin}: an archive of Flink of more than {_MAX_BYTES >> 20} MiB")
+    return b"".join(found).removeprefix(b"\xef\xbb\xbf")
+
+
 _JOB_PAGE = re.compile(rb'\s*\{\s*"jid"')
 
 
 def _of_page(text: bytes, origin: str, problems: Problems) -> Archive:
     """The contents of a saved copy of the job's own page.  Raises InputError."""
+    if is_dense(text, _MAX_VALUES):
+        raise InputError(f"{origin}: a page of a Flink job with more than {_MAX_VALUES} values")
     try:
         job = msgspec.json.decode(text, type=Job, strict=False)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

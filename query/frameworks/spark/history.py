@@ -11,16 +11,17 @@ returns no log; it names the folder of the log.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import urllib.parse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
+
+import msgspec
 
 from crystalperf.indexes.errors import InputError, Remedy
 from crystalperf.indexes.exports import writable
@@ -43,6 +44,38 @@ _REST = re.compile(r"(?P<base>.*)/api/v1(?:/applications(?:/(?P<app>[^/]+)(?:/(?
 _PAGES = re.compile(r"(?P<base>.*?)/?(?:(?:jobs|stages|storage|environment|executors|SQL|StreamingQuery)(?:/.*)?)?")
 _ATTEMPT = re.compile(r"[0-9]{1,9}")
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,200}")
+
+_T = TypeVar("_T")
+
+
+class Version(msgspec.Struct):
+    """The page of the version; other servers have another page there, or none."""
+
+    spark: str
+
+
+class Attempt(
+    msgspec.Struct, rename={"number": "attemptId", "begin_ms": "startTimeEpoch", "at_ms": "lastUpdatedEpoch"}
+):
+    """An attempt in the list of applications; `at_ms` is the time of the log's last change."""
+
+    number: str | None = None
+    begin_ms: float | None = None
+    at_ms: float | None = None
+
+
+class Listed(msgspec.Struct):
+    """An application in the list of them, and its own page."""
+
+    id: str
+    attempts: list[Attempt]
+    name: str | None = None
+
+
+class Environment(msgspec.Struct, rename={"settings": "sparkProperties"}):
+    """The page of an application's environment."""
+
+    settings: list[tuple[str, str]] = []
 
 
 @dataclass(frozen=True)
@@ -77,13 +110,19 @@ def served(text: str, app: str | None, folder: Path, progress: Callable[[str], N
     if named is None:
         return None
     server = _Server(named.server)
-    version = server.page("/api/v1/version", missing={})
-    if not isinstance(version, dict) or "spark" not in version:
+    try:
+        if server.page("/api/v1/version", Version) is None:
+            return None
+    except _UnlikeError:
         return None
     progress("listing the applications")
     selector = app or (named.app and (f"{named.app}/{named.attempt}" if named.attempt else named.app))
-    listed = server.page(f"/api/v1/applications{f'/{_quoted(named.app)}' if named.app else ''}", missing=[])
-    found = list(_applications(listed if isinstance(listed, list) else [listed], server.address))
+    if named.app:
+        only = server.page(f"/api/v1/applications/{_quoted(named.app)}", Listed)
+        listed = [] if only is None else [only]
+    else:
+        listed = server.page("/api/v1/applications", list[Listed]) or []
+    found = list(_applications(listed, server.address))
     if not found:
         what = "has no such application" if named.app else "has no application yet"
         raise InputError(f"{text}: the server {what}; it lists logs some seconds after they are written")
@@ -91,35 +130,29 @@ def served(text: str, app: str | None, folder: Path, progress: Callable[[str], N
     return _fetched(server, chosen, folder, progress)
 
 
-def _applications(listed: list[Any], origin: str) -> Iterator[Application]:
+def _applications(listed: Sequence[Listed], origin: str) -> Iterator[Application]:
     """The attempts that a server lists, without ids that are not valid file names."""
     for each in listed:
-        app_id = each.get("id") if isinstance(each, dict) else None
-        attempts = each.get("attempts") if isinstance(each, dict) else None
-        if not isinstance(app_id, str) or _ID.fullmatch(app_id) is None or not isinstance(attempts, list):
+        if _ID.fullmatch(each.id) is None:
             continue
-        for one in attempts:
-            if isinstance(one, dict):
-                number = one.get("attemptId")
-                yield Application(
-                    framework="spark",
-                    app_id=app_id,
-                    attempt=number if isinstance(number, str) and _ATTEMPT.fullmatch(number) else None,
-                    name=str(each.get("name") or "") or None,
-                    started_at_ms=_number(one.get("startTimeEpoch")),
-                    log=LogFile(origin, ()),
-                    size=int(_number(one.get("lastUpdatedEpoch")) or 0),
-                )
+        for one in each.attempts:
+            yield Application(
+                framework="spark",
+                app_id=each.id,
+                attempt=one.number if one.number is not None and _ATTEMPT.fullmatch(one.number) else None,
+                name=each.name or None,
+                started_at_ms=_number(one.begin_ms),
+                log=LogFile(origin, ()),
+                size=int(_number(one.at_ms) or 0),
+            )
 
 
 def _newest_first(found: list[Application]) -> list[Application]:
     return sorted(found, key=lambda each: (each.started_at_ms or 0.0, int(each.attempt or 0)), reverse=True)
 
 
-def _number(value: object) -> float | None:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < _MAX_MS:
-        return None
-    return float(value)
+def _number(value: float | None) -> float | None:
+    return None if value is None or not abs(value) < _MAX_MS else value
 
 
 def _fetched(server: _Server, chosen: Application, folder: Path, progress: Callable[[str], None]) -> Path:
@@ -160,18 +193,19 @@ def _kept(place: Path) -> Iterator[None]:
 class _Server(Server):
     """A server of Spark's pages and of its REST interface."""
 
-    def page(self, page: str, missing: Any) -> Any:
-        """A page as decoded JSON, or `missing` if it does not exist or is of another type.  Raises InputError."""
+    def page(self, page: str, kind: type[_T]) -> _T | None:
+        """A page as this type; None if it does not exist.  Raises InputError."""
         try:
             text = self.fetched(page)
         except _MissingError:
-            return missing
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
-            if text.startswith(b"Spark is starting up"):  # a driver's page during startup, with status 200
-                raise InputError(f"{self.address}: Spark is starting up; try again in a moment") from None
-            return missing
+            return None
+        if text.startswith(b"Spark is starting up"):  # a driver's page during startup, with status 200
+            raise InputError(f"{self.address}: Spark is starting up; try again in a moment")
+        return self.as_type(page, text, kind)
+
+    def unlike(self, page: str, why: str) -> InputError:
+        """The error for a page of another shape."""
+        return _UnlikeError(str(super().unlike(page, why)))
 
     def refused(self, page: str, status: int) -> InputError:
         """The error for a response with another status than 200."""
@@ -188,9 +222,11 @@ class _Server(Server):
 
     def without_log(self, page: str) -> InputError:
         """The error for a server that returns no zip: the page of a running application names the folder of the log."""
-        environment = self.page(page.removesuffix("/logs") + "/environment", missing={})
-        pairs = environment.get("sparkProperties", []) if isinstance(environment, dict) else []
-        known = {each[0]: each[1] for each in pairs if isinstance(each, list) and len(each) == 2}
+        try:
+            environment = self.page(page.removesuffix("/logs") + "/environment", Environment)
+        except _UnlikeError:
+            environment = None
+        known = dict(environment.settings) if environment is not None else {}
         if not known:
             return InputError(f"{self.address}{page}: is not a zip of a log")
         start = f"{self.address}: is the page of a running application, which does not serve its log"
@@ -198,12 +234,16 @@ class _Server(Server):
             return InputError(
                 f"{start}, and the application writes no log", Remedy("set up the job", {"framework": "spark"})
             )
-        folder = shortened(str(known.get("spark.eventLog.dir", "/tmp/spark-events")))
+        folder = shortened(known.get("spark.eventLog.dir", "/tmp/spark-events"))
         return InputError(f"{start}; analyze the log in {folder}, also while the application runs")
 
 
 class _MissingError(InputError):
     """A page that does not exist."""
+
+
+class _UnlikeError(InputError):
+    """A page of another shape."""
 
 
 def _quoted(text: str) -> str:

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import msgspec
 
 from crystalperf.query.frameworks.ml.training.times import Doubts
+from crystalperf.query.inputs.bounds import check_undecodable
 from crystalperf.query.inputs.containers import LogFile, Part, pieces
 from crystalperf.query.trace.records import LARGEST, Problems
 
@@ -31,7 +32,7 @@ _MAX_TRIES = 40
 _MAX_PIECES = 8
 """In a damaged chunk, the maximum places within an event that may look like its end."""
 
-_MAX_BYTES = 16 * CHUNK_BYTES
+_MAX_BYTES = 4 * CHUNK_BYTES
 """Maximum text without the end of an event; more of it is left out."""
 
 _MAX_HEADER_BYTES = 16 << 20
@@ -39,7 +40,9 @@ _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BETWEEN = re.compile(rb"\}\s*,\s*\{")
 _LAST = re.compile(rb'\}\s*(?=\]\s*(?:,\s*"|\}?\s*\Z))')
 _CONTROLS = bytes.maketrans(bytes(range(32)), b" " * 32)
-_UNESCAPED = re.compile(rb'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\(?!u?[0-9a-fA-F]{0,3}\Z)')
+_UNESCAPED = re.compile(rb'(?<!\\)((?:\\\\)*+)\\(?!["/bfnrt]|u[0-9a-fA-F]{4}|u?[0-9a-fA-F]{0,3}\Z)')
+"""A backslash that begins no escape; pairs of them before it.  Valid escapes match nothing: there may be millions."""
+
 _NO_NUMBER = re.compile(rb"([:\[,]\s*)[-+]?(?:inf(?:inity)?|nan(?:\(\w*\))?)(?=\s*[,}\]])", re.IGNORECASE)
 
 
@@ -153,7 +156,7 @@ def read(log: LogFile, part: Part, problems: Problems, header: dict[str, Any]) -
             _take_header(text[: start[0]], header)
             text, inside = text[start[1] :], True
         if len(text) >= enough:
-            events, text, lost = _whole_events(text)
+            events, text, lost = _whole_events(text, part.name)
             damaged += lost
             if len(text) > _MAX_BYTES:
                 _report_damage(problems, part, "a section without complete events was left out")
@@ -191,13 +194,13 @@ def _decoded_members(text: bytes, before: bytes, after: bytes) -> dict[str, Any]
     return found if isinstance(found, dict) else {}
 
 
-def _whole_events(text: bytes) -> tuple[list[Event], bytes, int]:
+def _whole_events(text: bytes, name: str) -> tuple[list[Event], bytes, int]:
     """The whole events at the beginning of a text, the rest of it, and the number of damaged events."""
     found = _at_once(text)
     if found is None:
         text = _repaired(text)
         found = _at_once(text)
-    return _one_by_one(text) if found is None else (*found, 0)
+    return _one_by_one(text, name) if found is None else (*found, 0)
 
 
 def _at_once(text: bytes) -> tuple[list[Event], bytes] | None:
@@ -217,15 +220,16 @@ def _at_once(text: bytes) -> tuple[list[Event], bytes] | None:
     return None
 
 
-def _one_by_one(text: bytes, *, goes_on: bool = True) -> tuple[list[Event], bytes, int]:
+def _one_by_one(text: bytes, name: str, *, goes_on: bool = True) -> tuple[list[Event], bytes, int]:
     """The valid events, the rest after the last border between two events, and the number of damaged events.
 
     At a border one object of a list ends and the next begins.  Lists within an event have borders too, and its texts
     may have what looks like one.  If the text goes on, an incomplete event stays in the rest.
+    Raises InputError if too many events are damaged.
     """
     borders = [(each.start() + 1, each.end() - 1) for each in _BETWEEN.finditer(text)]
     found: list[Event] = []
-    begin = place = damaged = 0
+    begin = place = damaged = unreadable = 0
     while place < len(borders):
         events: list[Event] | Literal["cut", "damaged"] = "cut"
         last = place
@@ -236,6 +240,8 @@ def _one_by_one(text: bytes, *, goes_on: bool = True) -> tuple[list[Event], byte
             break
         if isinstance(events, str):
             last = place + 1  # the next candidate may be the next event
+            unreadable += 1
+            check_undecodable(unreadable, unreadable + len(found), name, "events")
             damaged += b'"ph"' in text[begin : borders[place][0]]
         else:
             found += events
@@ -247,7 +253,7 @@ def _repaired(text: bytes) -> bytes:
     """The text with backslashes escaped, and null in place of numbers that JSON does not have."""
     text = text.translate(_CONTROLS)
     if b"\\" in text:
-        text = _UNESCAPED.sub(lambda each: each[1] or b"\\\\", text)
+        text = _UNESCAPED.sub(rb"\1\\\\", text)
     return _NO_NUMBER.sub(rb"\1null", text)
 
 
@@ -268,13 +274,15 @@ def _decode(text: bytes) -> list[Event] | Literal["cut", "damaged"]:
 
 def _rest(text: bytes, part: Part, problems: Problems, header: dict[str, Any]) -> tuple[list[Event], int]:
     """The last events, and how many of them are damaged; `header` gets the members after them."""
-    for each in (text, _repaired(text)):
-        if (events := _closed(each, header)) is not None:
-            return events, 0
-    found, left, damaged = _one_by_one(_repaired(text))
+    if (events := _closed(text, header)) is not None:
+        return events, 0
+    text = _repaired(text)
+    if (events := _closed(text, header)) is not None:
+        return events, 0
+    found, left, damaged = _one_by_one(text, part.name)
     events = _closed(left, header)
     if events is None:
-        more, left, lost = _one_by_one(left, goes_on=False)
+        more, left, lost = _one_by_one(left, part.name, goes_on=False)
         found, damaged = [*found, *more], damaged + lost
         read = _decode(left.rstrip().rstrip(b","))  # Chrome's format permits a list without its end
         if not isinstance(read, str):

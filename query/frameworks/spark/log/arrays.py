@@ -6,16 +6,23 @@ Spark itself writes lines.  An array is read as a whole, so its size is bounded.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from itertools import chain
 
 import msgspec
 
+from crystalperf.query.inputs.bounds import is_dense
 from crystalperf.query.inputs.containers import Batch, LogFile, Part, batches, head, pieces
 from crystalperf.query.trace.records import Problems
 
 _MAX_BYTES = 256 << 20
 """Maximum size of an array, unpacked: it is in memory as a whole, with the positions of its events."""
 
+_CHUNK_BYTES = 4 << 20
+"""Text whose events are separated at once: each takes 100 bytes more, and the text may be a list of empty ones."""
+
+_BORDER = re.compile(rb'\}\s*,\s*(?=\{\s*"Event"\s*:)')
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 _FIRST_BYTES = 256
 _NEXT = json.JSONDecoder().raw_decode
@@ -60,13 +67,19 @@ def event_batches(log: LogFile, problems: Problems) -> Iterator[Batch]:
 
 def elements(text: bytes, part: Part | None = None, problems: Problems | None = None) -> Iterator[bytes]:
     """The elements of an array, each as its JSON text; of an array that is cut off, the complete ones."""
-    try:
-        yield from (bytes(each) for each in msgspec.json.decode(text.lstrip(_BLANK), type=list[msgspec.Raw]))
+    begin = text.find(b"[") + 1
+    for end in chain(_borders(text, begin), (len(text),)):
+        chunk = text[begin:end]
+        try:
+            found = _raw_list(b"[" + chunk if end == len(text) else b"[" + chunk.rstrip().removesuffix(b",") + b"]")
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            break
+        yield from map(bytes, found)
+        begin = end
+    else:
         return
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        pass
-    whole = text.decode("utf-8", errors="replace")
-    place = whole.find("[") + 1
+    whole = text[begin:].decode("utf-8", errors="replace")
+    place = 0
     while True:
         while place < len(whole) and whole[place] in " \t\r\n,":
             place += 1
@@ -80,4 +93,21 @@ def elements(text: bytes, part: Part | None = None, problems: Problems | None = 
         place = end
     if problems is not None and part is not None and whole[place : place + 1] != "]":
         meaning = "the array of events is cut off or damaged; its later events are missing"
-        problems.add("truncated_line", "data loss", part.name, f"character {place}", meaning)
+        problems.add("truncated_line", "data loss", part.name, f"character {begin + place}", meaning)
+
+
+_raw = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+def _raw_list(text: bytes) -> list[msgspec.Raw]:
+    """The elements of an array.  Raises MsgspecError, also for a text that may have too many."""
+    if is_dense(text):
+        raise msgspec.DecodeError("too many elements")
+    return _raw.decode(text)
+
+
+def _borders(text: bytes, begin: int) -> Iterator[int]:
+    """Places between two events, at least _CHUNK_BYTES apart."""
+    while (found := _BORDER.search(text, begin + _CHUNK_BYTES)) is not None:
+        begin = found.end()
+        yield begin

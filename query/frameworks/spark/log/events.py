@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_ty
 import msgspec
 from msgspec import Raw, Struct, field
 
-from crystalperf.query.inputs.bounds import check_undecodable
+from crystalperf.query.inputs.bounds import check_undecodable, is_dense
 from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.trace.records import Problems, shortened
 
@@ -451,13 +451,13 @@ class Events:
                 continue
             if name is not None:
                 decode = decoders.get(name)
-                if decode is not None:
+                if decode is not None and not is_dense(line):
                     try:
                         yield decode(line)
                         continue
                     except UNREADABLE:
                         pass
-                elif line.rstrip().endswith(b"}") and passed_over[name]:
+                elif decode is None and line.rstrip().endswith(b"}") and passed_over[name]:
                     continue
             elif not line or line.isspace():
                 continue
@@ -516,6 +516,8 @@ def tasks_among(lines: Iterable[bytes], decode: Callable[[bytes], TaskEnd], pass
                 return None
             found.started[float(match[1])] = line
         elif name == _END:
+            if is_dense(line):
+                return None
             try:
                 end = decode(line)
             except UNREADABLE:
@@ -646,7 +648,12 @@ def _decode(text: bytes, kind: Any) -> Any:
 
 
 def _any_json(line: bytes) -> Any:
-    """Decode what Python's own parser accepts too: NaN, lone surrogates, numbers out of range, invalid UTF-8."""
+    """Decode what Python's own parser accepts too: NaN, lone surrogates, numbers out of range, invalid UTF-8.
+
+    Raises ValueError, also for more values than MOST_VALUES.
+    """
+    if is_dense(line):
+        raise ValueError("too many values")
     try:
         return msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError):
