@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -70,7 +71,33 @@ class UnevenSteps(Remark):
     """Of `steps` traced steps the longest took `longest_ms` and the shortest `shortest_ms`, so a mean is uncertain."""
 
     kind: ClassVar[str] = "uneven-steps"
+    on_first_screen: ClassVar[bool] = True
 
     steps: int
     shortest_ms: float
     longest_ms: float
+
+
+@dataclass(frozen=True)
+class DeviceMemoryPeak(Remark):
+    """The highest use of an accelerator's memory: `peak_bytes` in blocks of the program, by the `parts` of a step that
+    asked for them, `reserved_bytes` by the framework, of `capacity_bytes`; None if that is unknown."""
+
+    kind: ClassVar[str] = "device-memory-peak"
+    on_first_screen: ClassVar[bool] = True
+
+    peak_bytes: int
+    reserved_bytes: int
+    capacity_bytes: int | None
+    parts: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class ProfilerIncluded(Remark):
+    """Steps include what the profiler cost the host, and have no 90 % range: `ranks` exchange data, so their times
+    without the profiler depend on each other."""
+
+    kind: ClassVar[str] = "profiler-included"
+    on_first_screen: ClassVar[bool] = True
+
+    ranks: int

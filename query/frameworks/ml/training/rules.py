@@ -11,14 +11,16 @@ from crystalperf.query import sql
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks import Advisor
-from crystalperf.query.frameworks.ml.training import absent
+from crystalperf.query.frameworks.ml.training import absent, memory
 from crystalperf.query.frameworks.ml.training.assumptions import StepsByAccelerator, WithoutProfiler
 from crystalperf.query.frameworks.ml.training.findings import Input, ReadAhead
 from crystalperf.query.frameworks.ml.training.operator_times import kind_times
 from crystalperf.query.frameworks.ml.training.remarks import (
     Communication,
+    DeviceMemoryPeak,
     InputWait,
     MayBePageCache,
+    ProfilerIncluded,
     StepTime,
     UnevenSteps,
     WaitForSlowest,
@@ -42,11 +44,30 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
         shortest, longest = (float(properties.get(f"{each}_step_ms", "0")) for each in ("shortest", "longest"))
         if longest > _UNEVEN * shortest > 0:
             found.append(UnevenSteps(steps, shortest, longest))
+    found += _of_accelerator(connection, properties)
     start, end = execution.scope.start_ms, execution.scope.end_ms
     input_ms, _ = kind_times(connection, start, end).get("input", (0.0, 0.0))
     if input_ms >= _WORTH * (end - start):
         found.append(InputWait(input_ms))
     return [*found, *_communication(connection, start, end)]
+
+
+def _of_accelerator(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) -> list[Remark]:
+    """The highest use of its memory, and why steps include the cost of the profiler."""
+    found: list[Remark] = []
+    if memory.PEAK in properties:
+        question = "SELECT part, bytes FROM training_memory ORDER BY bytes DESC, part"
+        capacity = properties.get(memory.CAPACITY)
+        found.append(
+            DeviceMemoryPeak(
+                int(properties[memory.PEAK]), int(properties[memory.RESERVED]),
+                None if capacity is None else int(capacity), dict(connection.execute(question).fetchall()),
+            )
+        )  # fmt: skip
+    ranks = int(properties.get("processes", "1"))
+    if ranks > 1 and int(properties.get("accelerators", "0")) > 0:
+        found.append(ProfilerIncluded(ranks))
+    return found
 
 
 def taken(_connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Assumption]:

@@ -49,6 +49,43 @@ def uneven_steps(found: remarks.UnevenSteps, _words: Words) -> str:
     )
 
 
+_PARTS = {
+    "before": "parameters, the optimizer's state and data",
+    "forward": "activations of the forward pass",
+    "backward": "the backward pass",
+    "gradients": "gradients",
+    "optimizer": "the optimizer",
+}
+_SMALL = 0.01
+"""Smaller shares of the memory are not named."""
+
+
+def _gb(size: float) -> str:
+    return f"{size / 1e9:.3g}"
+
+
+@SENTENCES.of(remarks.DeviceMemoryPeak)
+def device_memory_peak(found: remarks.DeviceMemoryPeak, _words: Words) -> str:
+    of = "" if found.capacity_bytes is None else f" of {_gb(found.capacity_bytes)}"
+    shown = [
+        f"{_gb(size)} {_PARTS.get(part, part)}"
+        for part, size in found.parts.items()
+        if size >= _SMALL * found.peak_bytes
+    ]
+    return (
+        f"GPU memory: at most {_gb(found.peak_bytes)}{of} GB ({_gb(found.reserved_bytes)} reserved), of that"
+        f" {', '.join(shown)}"
+    )
+
+
+@SENTENCES.of(remarks.ProfilerIncluded)
+def profiler_included(found: remarks.ProfilerIncluded, _words: Words) -> str:
+    return (
+        f"Steps include what the profiler cost the host, and answers have no range: the steps of {found.ranks} ranks"
+        " depend on each other, and only those of one are computed without the profiler"
+    )
+
+
 @SENTENCES.of(remarks.InputWait)
 def input_wait(found: remarks.InputWait, _words: Words) -> str:
     return (
@@ -98,6 +135,40 @@ SENTENCES.fixed(
         ),
     }
 )
+
+
+SENTENCES.fixed(
+    {
+        refusals.PrecisionUnknown: (
+            "the trace does not show which operators would compute in 16-bit numbers, nor what converting costs"
+        ),
+        assumptions.OtherHost: (
+            "another device is in another machine, whose CPU is assumed to be as fast; where the host limits the steps,"
+            " that CPU decides, and the range allows for it"
+        ),
+    }
+)
+
+
+@SENTENCES.of(assumptions.MemoryNeeded)
+def memory_needed(assumed: assumptions.MemoryNeeded, _words: Words) -> str:
+    needs = f"{_gb(assumed.least_bytes)} to {_gb(assumed.most_bytes)}"
+    if assumed.capacity_bytes is None:
+        return f"a batch {assumed.ratio:g} times as large needs {needs} GB of the GPU's memory"
+    said = {True: "fits", False: "does not fit", None: "may not fit"}[assumed.fits]
+    return (
+        f"a batch {assumed.ratio:g} times as large {said} into the GPU's memory: it needs {needs} of"
+        f" {_gb(assumed.capacity_bytes)} GB"
+    )
+
+
+@SENTENCES.of(assumptions.Narrower)
+def narrower(assumed: assumptions.Narrower, _words: Words) -> str:
+    return (
+        f"at best: all products in float32 and TF32 run in 16-bit numbers, {assumed.arithmetic:.3g} times as fast, and"
+        f" all float32 that are not parameters take half the bytes (kernels on memory: {assumed.memory:.3g} times as"
+        " fast)"
+    )
 
 
 @SENTENCES.of(refusals.FewerProcesses)
