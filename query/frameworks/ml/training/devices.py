@@ -25,7 +25,7 @@ PCIE = Resource("pcie", "host-device link", "device.link", "bytes per second", s
 """PCIe 3.0 with 16 lanes has 12 GB/s of its 15.75 in practice; only traces without bytes need it."""
 
 _ARITHMETIC = re.compile(
-    r"gemm|gemv|matmul|conv|winograd|implicit|cutlass|cublas|xmma|wgmma|mma_|flash|fmha|attention|attn|cudnn.*(fprop|dgrad|wgrad)"
+    r"gemm|gemv|matmul|conv(?!ert)|winograd|implicit|cutlass|cublas|xmma|wgmma|mma_|flash|fmha|attention|attn|cudnn.*(fprop|dgrad|wgrad)"
     r"|_mm_|::mm|addmm|bmm|einsum|nvjet|cijk|dot_kernel|lstm|rnn",
     re.IGNORECASE,
 )

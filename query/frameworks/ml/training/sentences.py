@@ -49,6 +49,38 @@ def uneven_steps(found: remarks.UnevenSteps, _words: Words) -> str:
     )
 
 
+@SENTENCES.of(remarks.HostLaunches)
+def host_launches(found: remarks.HostLaunches, _words: Words) -> str:
+    return (
+        "the host launches work more slowly than the GPU does it"
+        f" (busy for {_of(found.busy_ms, found.step_ms)} ms of a step)"
+    )
+
+
+@SENTENCES.of(remarks.AcceleratorLimits)
+def accelerator_limits(found: remarks.AcceleratorLimits, _words: Words) -> str:
+    parts = {"its memory": found.memory_ms, "arithmetic": found.arithmetic_ms, "latency": found.latency_ms}
+    shown = sorted((each for each in parts.items() if each[1] >= 0.5), key=lambda each: -each[1])
+    return f"the GPU (kernels limited by {', '.join(f'{name} {ms:.0f} ms' for name, ms in shown)})"
+
+
+@SENTENCES.of(remarks.HostWaitsForResults)
+def host_waits_for_results(found: remarks.HostWaitsForResults, _words: Words) -> str:
+    return (
+        f"the host, which launches work and waits for the GPU's results {found.times:.0f} times a step"
+        f"{_at(found.place)} (GPU busy for {_of(found.busy_ms, found.step_ms)} ms)"
+    )
+
+
+def _of(part_ms: float, whole_ms: float) -> str:
+    digits = 1 if whole_ms >= 1 else 2
+    return f"{part_ms:.{digits}f} of {whole_ms:.{digits}f}"
+
+
+def _at(place: str | None) -> str:
+    return "" if place is None else f", mostly in {place}"
+
+
 _PARTS = {
     "before": "parameters, the optimizer's state and data",
     "forward": "activations of the forward pass",
@@ -80,10 +112,10 @@ def device_memory_peak(found: remarks.DeviceMemoryPeak, _words: Words) -> str:
 
 @SENTENCES.of(remarks.ProfilerIncluded)
 def profiler_included(found: remarks.ProfilerIncluded, _words: Words) -> str:
-    return (
-        f"Steps include what the profiler cost the host, and answers have no range: the steps of {found.ranks} ranks"
-        " depend on each other, and only those of one are computed without the profiler"
-    )
+    why = "how much is not known here"
+    if found.ranks > 1:
+        why = f"steps of {found.ranks} processes depend on each other, so only those of one are computed without it"
+    return f"Steps include what the profiler cost the host, and answers have no range: {why}"
 
 
 @SENTENCES.of(remarks.InputWait)
