@@ -116,10 +116,10 @@ def _of_events(device: str, events: Sequence[Allocation], capacity: int | None, 
     peak = 0
     points: list[tuple[int, int]] = []
     for number, each in enumerate(events):
-        if (block := starting.get(number)) is not None:
-            held[block.part] += block.bytes
-        if (block := ending.get(number)) is not None:
-            held[block.part] -= block.bytes
+        if (begun := starting.get(number)) is not None:
+            held[begun.part] += begun.bytes
+        if (ended := ending.get(number)) is not None:
+            held[ended.part] -= ended.bytes
         growing = min(held["forward"] + held["backward"], each.allocated)
         points.append((each.allocated - growing, growing))
         if each.allocated > peak:

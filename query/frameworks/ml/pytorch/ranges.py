@@ -45,6 +45,10 @@ class Terms:
     """Kernels with another batch."""
 
 
+BATCH = "input"
+_SLOPES = {HBM.setting: "memory_slope", GPU.setting: "other_slope", LATENCY.setting: "other_slope"}
+"""By setting of an accelerator the term of its change."""
+
 FITTED = Terms(
     host=0.21, other_host=0.67, loaders=0.40, other_loaders=0.56,
     device=0.02, memory_slope=0.10, other_slope=0.25, batch_slope=0.19,
@@ -54,23 +58,23 @@ FITTED = Terms(
 def ends(scenario: Scenario, loaders: str | None, terms: Terms = FITTED) -> Iterator[Ends]:
     """For each term the scenarios of its two ends.
 
-    `loaders` is the setting of loader processes, None if they do not limit the steps.
+    `loaders` is the setting of loader processes, None if they do not limit the steps.  If they do, the batch is a part
+    of their term, and the host counts only where they get faster.
     """
     moved = scenario.choice(HOST) is not None
-    yield _both("host", scenario, {SPEED: terms.other_host if moved else terms.host})
+    far = {each: abs(math.log(scenario.ratio(each))) for each in (*_SLOPES, BATCH)}
+    if loaders is None or scenario.ratio(BATCH) < scenario.ratio(loaders):
+        yield _both("host", scenario, {SPEED: terms.other_host if moved else terms.host})
     if loaders is not None:
-        yield _both("loaders", scenario, {loaders: terms.other_loaders if moved else terms.loaders})
-    yield _both("device", scenario, dict.fromkeys((GPU.setting, HBM.setting, LATENCY.setting), terms.device))
-    slopes = {
-        HBM.setting: terms.memory_slope,
-        GPU.setting: terms.other_slope,
-        LATENCY.setting: terms.other_slope,
-        "input": terms.batch_slope,
-    }
-    for setting, slope in slopes.items():
-        far = abs(math.log(scenario.ratio(setting)))
-        if far > 0:
-            yield _both("batch" if setting == "input" else setting, scenario, {setting: slope * far})
+        own = terms.other_loaders if moved else terms.loaders
+        yield _both("loaders", scenario, {loaders: math.hypot(own, terms.batch_slope * far[BATCH])})
+        return
+    yield _both("device", scenario, dict.fromkeys(_SLOPES, terms.device))
+    if far[BATCH] > 0:
+        yield _both("batch", scenario, {BATCH: terms.batch_slope * far[BATCH]})
+    for setting, name in _SLOPES.items():
+        if far[setting] > 0:
+            yield _both(setting, scenario, {setting: getattr(terms, name) * far[setting]})
 
 
 def _both(name: str, scenario: Scenario, factors: dict[str, float]) -> Ends:
