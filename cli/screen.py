@@ -110,7 +110,11 @@ def _to_do(page: Page, verdict: Verdict, most: int, unit: TimeUnit) -> None:
 
 
 def _not_recorded_notes(page: Page, verdict: Verdict) -> None:
-    """Write the worst problem of reading, and the first thing that the run does not show; one or two lines each."""
+    """Write what limits the answer: remarks of the framework, the worst problem of reading, and the first thing that
+    the run does not show; one or two lines each."""
+    for each in verdict.debug.measurements:
+        if each.on_first_screen:
+            page.paragraph(f"{printable(text_of(each, verdict.debug.words))}.", hanging="  ")
     lost, notes = parts.serious_problems(verdict.header), verdict.debug.not_recorded
     if lost and verdict.debug.conclusive:  # otherwise the answer says what is missing
         more = f" ({len(lost) - 1} more)" if len(lost) > 1 else ""

@@ -158,6 +158,9 @@ class Run:
             steps=int(properties["steps"]) if repeated else None,
             step_ms=float(properties["step_ms"]) if repeated else None,
             traced_step_ms=float(properties["traced_step_ms"]) if "traced_step_ms" in properties else None,
+            step_interval_ms=(float(properties["step_low_ms"]), float(properties["step_high_ms"]))
+            if "step_low_ms" in properties
+            else None,
             excluded_settings=tuple(sorted(framework.planner.excluded_settings(properties))),
             worker_sizes=tuple(WorkerSize(slots, count) for slots, count in sorted(sizes.items()))
             if framework.planner.sizes_workers and len(sizes) > 1

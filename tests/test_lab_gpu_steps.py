@@ -101,6 +101,50 @@ def test_wrong_values_are_refused(waiting: crystalperf.Run) -> None:
             waiting.predict(text)
 
 
+def test_ranges_cover_steps_and_what_ifs(waiting: crystalperf.Run) -> None:
+    steps = gpu_steps.measured(OWN)
+    (recorded,) = [
+        each for each in gpu_steps.traces(OWN) if (each.gpu, each.kind, each.mode) == ("h200", "input:2", "light")
+    ]
+    found = {each.question: each for each in gpu_steps.of_run(recorded, waiting, steps)}
+    assert {"untraced", "device", "batch 2x", "loaders 2 to 4"} <= set(found)
+    assert all(each.covered for each in found.values())
+    assert all(each.low is not None and each.high is not None and each.low < each.high for each in found.values())
+
+
+def test_another_device_has_another_host_whose_speed_is_not_known(tmp_path: Path) -> None:
+    run = _run("gpt_tiny-8", tmp_path)  # the host limits it
+    answer, same = run.predict("device=H200:H100"), run.predict("device.gpumem=0.7x")
+    assert answer.predicted_ms == pytest.approx(answer.runtime_ms, rel=0.02)
+    assert "other-host" in {each.kind for each in answer.assumptions}
+    assert "other-host" not in {each.kind for each in same.assumptions}
+    assert answer.interval_ms is not None
+    assert same.interval_ms is not None
+    assert answer.interval_ms[1] > 1.3 * same.interval_ms[1]
+    assert answer.interval_shares["host"] > 0.9
+
+
+def test_narrower_numbers_are_a_range(waiting: crystalperf.Run) -> None:
+    answer = waiting.predict("precision=bf16")
+    low, high = answer.bound_ms or answer.interval_ms or (None, None)
+    assert low is not None
+    assert high is not None
+    assert low < answer.runtime_ms * 1.01
+    assert high >= answer.runtime_ms * 0.99
+
+
+def test_terms_are_of_the_answers_that_each_part_limits() -> None:
+    one = gpu_steps.Recorded("h100", "gpt_tiny", 8, "", Path())
+    other = gpu_steps.Recorded("h100", "chain", 8, "", Path())
+    found = [
+        gpu_steps.Score(one, "untraced", 1, 110.0, None, None, 100.0),
+        gpu_steps.Score(other, "untraced", 1, 101.0, None, None, 100.0),
+    ]
+    every, *left_out = gpu_steps.terms(found)[2:]
+    assert [each.strip() for each in every.split("|")[2:7]] == ["0.601", "", "", "", "0.063"]
+    assert [each.split("|")[2].strip() for each in left_out] == ["", "0.601"]
+
+
 @pytest.mark.later
 def test_scores_of_own_series() -> None:
     found = list(gpu_steps.scores(OWN))

@@ -9,6 +9,7 @@ traced, and no trace is chosen.
 from __future__ import annotations
 
 import argparse
+import gc
 import itertools
 import json
 import os
@@ -319,6 +320,10 @@ PLAN: tuple[tuple[str, int, tuple[str, ...], tuple[tuple[str, int], ...]], ...] 
 """Kind (and `:` processes that make batches), batch, traces, and what else is timed."""
 
 
+MEMORY = (("resnet50", 64), ("gpt_bf16", 16), ("painter", 64))
+"""Kinds and batches of `--memory`."""
+
+
 class Series:
     """The rows of one accelerator."""
 
@@ -410,6 +415,48 @@ class Series:
             step()
         self.timed(f"{kind}+graph", batch, graph.replay)
 
+    def peak(self, kind: str, batch: int) -> bool:
+        """Add the peak of allocated memory of three steps, MiB; returns whether they fit."""
+        gc.collect()
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        try:
+            step = make(kind, batch, self.device)
+            for _ in range(3):
+                step()
+            self.wait()
+        except torch.cuda.OutOfMemoryError:
+            self.add(kind=kind, batch=batch, fits=False)
+            return False
+        peak, reserved = torch.cuda.max_memory_allocated() >> 20, torch.cuda.max_memory_reserved() >> 20
+        self.add(kind=kind, batch=batch, fits=True, mib=peak, reserved_mib=reserved)
+        return True
+
+    def memory(self, end: float) -> None:
+        """For each kind a trace with memory events, and peaks: with twice the batch until it does not fit, and with
+        batches between the last two."""
+        self.add(event="memory", mib=torch.cuda.get_device_properties(0).total_memory >> 20)
+        for kind, batch in MEMORY:
+            step = make(kind, batch, self.device)
+            step()
+            self.traced(kind, batch, "memory", step)
+            del step
+            size = batch
+            while time.monotonic() < end and self.peak(kind, size):
+                size *= 2
+            for eighths in (5, 6, 7):
+                if time.monotonic() < end and not self.peak(kind, size * eighths // 8):
+                    break
+
+    def loaders(self, end: float) -> None:
+        """Trainings that wait for 1, 2 and 4 loader processes, timed and traced."""
+        for loaders in (1, 2, 4):
+            if time.monotonic() < end:
+                step = make(f"input:{loaders}", 32, self.device)
+                self.timed(f"input:{loaders}", 32, step)
+                self.traced(f"input:{loaders}", 32, "light", step)
+                del step
+
 
 def main() -> None:
     """Run the plan until the time is over."""
@@ -419,10 +466,14 @@ def main() -> None:
     parser.add_argument("--cpu", action="store_true")
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--no-batches", action="store_true")
+    parser.add_argument("--memory", action="store_true", help="memory and loader processes instead of the plan")
     parsed = parser.parse_args()
     end = time.monotonic() + parsed.seconds
     series = Series(parsed.out, "cpu" if parsed.cpu else "cuda")
-    for kind, batch, modes, others in PLAN:
+    if parsed.memory:
+        series.memory(end - 30)
+        series.loaders(end)
+    for kind, batch, modes, others in () if parsed.memory else PLAN:
         if parsed.only and kind not in parsed.only:
             continue
         if time.monotonic() > end - 15:

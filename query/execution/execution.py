@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -119,6 +119,15 @@ class Steady:
 
 
 @dataclass(frozen=True)
+class Ends:
+    """A source of error of a framework's predictions: the scenarios of the two ends of its 90 % range."""
+
+    name: str
+    first: Scenario
+    last: Scenario
+
+
+@dataclass(frozen=True)
 class Planned:
     """A run as its framework would plan it in a scenario, and the assumptions of the plan.
 
@@ -158,6 +167,9 @@ class Planner:
     """(workers of a run, properties) → workers as the user counts them: not the hosts of accelerators."""
     other_bound: Callable[[Execution, Scenario], tuple[Refusal, Scenario] | None] = lambda _run, _scenario: None
     """The run, a scenario → why the prediction has two bounds, and the scenario of the other bound."""
+    ends: Callable[[Execution, Scenario], Iterable[Ends] | None] = lambda _run, _scenario: None
+    """The run, a scenario → the sources of error of its prediction, which then replace those of the calibration; None
+    if that has been calibrated on such runs."""
     unbounded_reason: Callable[[Mapping[str, str]], Refusal | None] = lambda _properties: None
     """Properties of a run → why its runtime cannot be predicted, None if the run ends by itself."""
     memory: MemoryRule | None = None

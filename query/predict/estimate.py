@@ -22,7 +22,7 @@ from crystalperf.indexes.errors import SettingError
 from crystalperf.indexes.resources import NET, Resource, with_other
 from crystalperf.query.execution.execution import Execution, Steady
 from crystalperf.query.execution.scenario import Scenario
-from crystalperf.query.predict.interval import MAX_APART, interval, variances
+from crystalperf.query.predict.interval import MAX_APART, interval, of_ends, variances
 from crystalperf.query.predict.limits import NOTICED, adds_remote_reads, beyond, lost, missing_spills, unseen_resources
 from crystalperf.query.predict.priors import unknown_cpu_wait_share
 from crystalperf.query.predict.resource_breakdown import path_parts
@@ -89,6 +89,11 @@ def _interval(
     if steady is not None:
         low, high = (execution.runtime_ms * each / steady.before_ms for each in steady.ends_ms)
         sides = min(low, predicted_ms), max(high, predicted_ms)
+    if steady is None and (terms := execution.planner.ends(execution, question.scenario)) is not None:
+        ends = {
+            each.name: [question.with_scenario(one).answer().ms for one in (each.first, each.last)] for each in terms
+        }
+        return of_ends(predicted_ms, ends)
     variance = variances(
         execution.runtime_ms,
         question.base.replayed.makespan_ms,

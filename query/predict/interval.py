@@ -16,7 +16,7 @@ configurations) of the lab's suites by `python -m lab calibrate`, which never re
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,3 +101,22 @@ def interval(
         predicted_ms * math.exp(width * math.sqrt(total + high**2)),
     )
     return ends, {name: each / whole for name, each in sources.items()}
+
+
+def of_ends(
+    predicted_ms: float, ends_ms: Mapping[str, Sequence[float]]
+) -> tuple[tuple[float, float], Mapping[str, float]]:
+    """The same from predictions at both ends of the 90 % range of each source, ms."""
+    low, high = ({name: _square(predicted_ms, each, pick) for name, each in ends_ms.items()} for pick in (min, max))
+    both = {name: low[name] + high[name] for name in ends_ms}
+    whole = sum(both.values())
+    ends = (
+        predicted_ms * math.exp(-math.sqrt(sum(low.values()))),
+        predicted_ms * math.exp(math.sqrt(sum(high.values()))),
+    )
+    return ends, {name: each / whole for name, each in both.items()} if whole > 0 else {}
+
+
+def _square(predicted_ms: float, ends_ms: Sequence[float], pick: Callable[..., float]) -> float:
+    """The square of how far the lowest or the highest of the ends is below or above the prediction, in logarithms."""
+    return math.log(pick(predicted_ms, *(each for each in ends_ms if each > 0)) / predicted_ms) ** 2

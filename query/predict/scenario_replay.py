@@ -103,6 +103,10 @@ class PredictionRequest:
         """The same request for another execution of the scope."""
         return replace(self, execution=execution)
 
+    def with_scenario(self, scenario: Scenario) -> PredictionRequest:
+        """Another scenario of the same scope."""
+        return replace(self, scenario=scenario)
+
     def answer(self, physics: Physics = MODEL) -> Answer:
         """The predicted runtime and its replay."""
         if self.scenario.choice("skew") is None:

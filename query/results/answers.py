@@ -684,8 +684,8 @@ class Header:
     not record where tasks ran.  `worker_sizes` are the different numbers of slots of workers, ascending, empty if all
     have the same.
     `problems` has the worst first.  A run of repeated steps has `steps` of them, of `step_ms` on average, and if the
-    profiler's cost was taken out, of `traced_step_ms` as traced; these are None for
-    other runs.  `excluded_settings` are settings that the usual what-ifs exclude.
+    profiler's cost was taken out, of `traced_step_ms` as traced, with the 90 % range `step_interval_ms`; these are None
+    for other runs.  `excluded_settings` are settings that the usual what-ifs exclude.
     """
 
     app_id: str
@@ -707,6 +707,7 @@ class Header:
     steps: int | None = None
     step_ms: float | None = None
     traced_step_ms: float | None = None
+    step_interval_ms: tuple[float, float] | None = None
     excluded_settings: tuple[str, ...] = ()
     worker_sizes: tuple[WorkerSize, ...] = ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from crystalperf.query.results.kinds import Kind
 
@@ -10,3 +11,6 @@ from crystalperf.query.results.kinds import Kind
 @dataclass(frozen=True)
 class Remark(Kind):
     """A remark of a framework; its package defines the kinds, with a sentence for each."""
+
+    on_first_screen: ClassVar[bool] = False
+    """Whether `analyze` shows it too: it limits how far the answer can be trusted, or what the run can grow to."""

@@ -123,7 +123,9 @@ def _steps_words(header: Header) -> str:
     if header.steps is None or header.step_ms is None:
         return ""
     unit, traced_ms = time_unit(header.step_ms), header.traced_step_ms
-    traced = "" if traced_ms is None else f" without the profiler (traced: {unit.text(traced_ms)})"
+    likely = header.step_interval_ms
+    within = "" if likely is None else f"90 % range: {unit.number(likely[0])} to {unit.number(likely[1])}; "
+    traced = "" if traced_ms is None else f" without the profiler ({within}traced: {unit.text(traced_ms)})"
     return f"{counted(header.steps, 'step')} of {unit.text(header.step_ms)}{traced}"
 
 

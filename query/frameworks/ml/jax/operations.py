@@ -29,7 +29,7 @@ _WAITS = re.compile(
     r"|\$\S*profiler\.py|_value$|__array__$|\b(?:sleep|acquire|recv|select|poll|join)$"
 )
 _PYTHON = re.compile(r"\$(?P<place>\S+) (?P<name>.+)")
-_ON_CPU = re.compile(r"Thunk|Cpu|PjitFunction|Eigen|Execute|Enqueue|Launch|XLA GPU module")
+_ON_CPU = re.compile(r"Thunk|Cpu|PjitFunction|Eigen|Execute|Enqueue|command_buffer::|Launch|XLA GPU module")
 _STARTS, _STOPS = (re.compile(rf"\$\S*profiler\.py:\d+ {word}_trace") for word in ("start", "stop"))
 _NUMBER = re.compile(r"\.\d+$")
 _COLLECTIVE = re.compile(r"(?:all-(?:reduce|gather|to-all)|reduce-scatter|collective-)")

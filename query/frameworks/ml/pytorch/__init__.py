@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from crystalperf.query.frameworks.ml.pytorch import files, loaders, sentences, setup
-from crystalperf.query.frameworks.ml.training.devices import GPU
 from crystalperf.query.frameworks.ml.training.framework import of_training
 
 if TYPE_CHECKING:
@@ -72,7 +71,8 @@ PYTORCH = replace(
         settings=loaders.SETTINGS,
         replan=loaders.replan,
         other_bound=loaders.other_bound,
-        checked_settings=lambda run: () if GPU.name in run.names else {"input"},  # batches on CPUs (docs/training.md)
+        ends=loaders.ends,
+        checked_settings=loaders.checked,
     ),
     advisor=replace(
         _TRAINING.advisor,

@@ -130,37 +130,6 @@ class MakesBatches(Remark):
 
 
 @dataclass(frozen=True)
-class HostLaunches(Remark):
-    """The host launches work on the accelerator more slowly than that does it: `busy_ms` of a step of `step_ms`."""
-
-    kind: ClassVar[str] = "host-launches"
-
-    busy_ms: float
-    step_ms: float
-
-
-@dataclass(frozen=True)
-class HostWaitsForResults(HostLaunches):
-    """The same, and it waits for the accelerator's results so many `times` a step, most in the function `place`."""
-
-    kind: ClassVar[str] = "host-waits-for-results"
-
-    times: float
-    place: str | None
-
-
-@dataclass(frozen=True)
-class AcceleratorLimits(Remark):
-    """The accelerator limits the steps: the path's time by what bounds its kernels, ms."""
-
-    kind: ClassVar[str] = "accelerator-limits"
-
-    memory_ms: float
-    arithmetic_ms: float
-    latency_ms: float
-
-
-@dataclass(frozen=True)
 class LaunchBound(Finding):
     """The accelerator is idle for `idle_ms` because the host launches too slowly, `launches` in a step."""
 

@@ -19,6 +19,7 @@ from crystalperf.query.frameworks.ml.pytorch.names import COLLECTIVE, MODULE, ST
 from crystalperf.query.frameworks.ml.training.chrome import Event, number
 from crystalperf.query.frameworks.ml.training.roofline import Grid, grid_of
 from crystalperf.query.frameworks.ml.training.times import Doubts
+from crystalperf.query.trace.records import LARGEST
 
 HOST = frozenset(["cpu_op", "Operator", "operator"])
 CALLS = frozenset(
@@ -36,6 +37,9 @@ SHORTEST_US = 50.0
 
 MAX_EVENTS = 400_000
 """Maximum events kept of a run; a longer trace is cut to its first whole steps."""
+
+MEMORY = "[memory]"
+"""The name of events of memory; `Device Type` is 0 for the host's."""
 
 _ON_THREAD = re.compile(r"gloo:(?P<what>\w+)")
 _SIZES = {
@@ -58,6 +62,22 @@ class Ran:
     inputs: tuple[Any, Any, Any, Any] | None = None
     """Sizes, types, strides and values of an operator's inputs, as recorded; work.launch reads them."""
     grid: Grid | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """The allocator of an accelerator handed out a block, or took it back (`bytes` < 0); µs by the trace's clock.
+
+    Blocks of the program had `allocated` bytes then, and the allocator `reserved`.
+    """
+
+    moment: float
+    thread: tuple[str, str]
+    device: int
+    address: int
+    bytes: int
+    allocated: int
+    reserved: int
 
 
 @dataclass
@@ -100,6 +120,8 @@ class Process:
     """Whether it has operators or functions of threads, so that the time between them is Python."""
     recorded: array[float] = field(default_factory=lambda: array("d"))
     """When each operator and Python function began that the profiler recorded, of those left out too, µs."""
+    allocations: list[Allocation] = field(default_factory=list)
+    """Of accelerators, in any order; the first MAX_EVENTS of them."""
     shortest_us: float = 0.0
     """Shorter functions of the program count as a part of their callers."""
     doubts: Doubts = field(default_factory=Doubts)
@@ -128,6 +150,8 @@ class Process:
             if each.ph != "X":
                 named = each.facts.name if each.ph == "M" and each.name == "process_name" else None
                 self.is_ascend = self.is_ascend or named == "Ascend Hardware" or each.cat == "async_npu"
+                if each.ph == "i" and each.name == MEMORY:
+                    self._allocate(each)
                 continue
             kind = each.cat if isinstance(each.cat, str) else ""
             if kind not in _READ:
@@ -161,6 +185,15 @@ class Process:
             self._on_device(event, ran)
         else:
             self._function(self._thread(event), raw, ran)
+
+    def _allocate(self, event: Event) -> None:
+        """Add an event of an accelerator's memory."""
+        facts, moment = event.facts, number(event.ts)
+        values = (facts.device, facts.address, facts.size, facts.allocated, facts.reserved)
+        of_host = facts.device_type == 0
+        known = moment is not None and all(isinstance(each, int) and abs(each) < LARGEST for each in values)
+        if moment is not None and known and not of_host and facts.allocated >= 0 and len(self.allocations) < self.most:
+            self.allocations.append(Allocation(moment, (str(event.pid), str(event.tid)), *values))
 
     def _function(self, thread: Thread, raw: str, ran: Ran) -> None:
         """Add a Python function, if it is of the program or long."""

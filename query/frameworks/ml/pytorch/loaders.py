@@ -12,7 +12,7 @@ left: a lower bound, because a graph has launches of its own, and few programs f
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,11 +20,12 @@ import numpy as np
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import Scenario, Setting
-from crystalperf.query.frameworks import Planned
+from crystalperf.query.frameworks import Ends, Planned
+from crystalperf.query.frameworks.ml.pytorch import ranges
 from crystalperf.query.frameworks.ml.pytorch.assumptions import BatchesMade, LaunchesRemoved
 from crystalperf.query.frameworks.ml.pytorch.refusals import GraphUnknown, LoadersAhead, NoKernels, NoLoaders
-from crystalperf.query.frameworks.ml.training import absent, scenarios
-from crystalperf.query.frameworks.ml.training.devices import GPU
+from crystalperf.query.frameworks.ml.training import devices, scenarios
+from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, LATENCY
 from crystalperf.query.results.refusals import Refusal, RefusedError
 from crystalperf.query.trace.arrays import safe_divide
 from crystalperf.query.trace.records import Floats
@@ -36,6 +37,7 @@ LOADERS = "loader_workers"
 LAUNCH = "launch"
 
 SETTINGS: Mapping[str, Setting] = {
+    **devices.SETTINGS,
     LOADERS: Setting("count", "processes that make batches (`num_workers` of a DataLoader)"),
     LAUNCH: Setting("choice", "launches of kernels, 0 for none of them, as with CUDA graphs", ("0",)),
 }
@@ -74,7 +76,7 @@ def replan(execution: Execution, scenario: Scenario, wanted: bool) -> Planned | 
     if batch == loaders == 1 and not without_launches:
         return planned
     waits = _waits(planned.execution)
-    limits = float(waits.loaders_ms.sum()) >= WAITS_SHARE * execution.runtime_ms
+    limits = _limits(waits, execution)
     if loaders != 1 and not limits:
         _refuse(waits, loaders)
     if without_launches and GPU.name not in execution.names:
@@ -97,11 +99,32 @@ def replan(execution: Execution, scenario: Scenario, wanted: bool) -> Planned | 
 def other_bound(execution: Execution, scenario: Scenario) -> tuple[Refusal, Scenario] | None:
     """Why a prediction is a range, and the scenario of its other bound: launches stay as they are."""
     if scenario.choice(LAUNCH) is None:
-        return absent.other_bound(execution, scenario)
+        return scenarios.other_bound(execution, scenario)
     busy_ms = execution.properties.get("busy_ms")
     return GraphUnknown(None if busy_ms is None else float(busy_ms)), replace(
         scenario, changes={key: each for key, each in scenario.changes.items() if key != LAUNCH}
     )
+
+
+def ends(execution: Execution, scenario: Scenario) -> Iterator[Ends] | None:
+    """See ranges.ends."""
+    if ranges.RETIMED not in execution.properties:
+        return None
+    return ranges.ends(scenario, LOADERS if _limits(_waits(execution), execution) else None)
+
+
+def checked(execution: Execution) -> Collection[str]:
+    """Settings that have been checked: batches on CPUs, and all of one accelerator (docs/training.md)."""
+    if GPU.name not in execution.names:
+        return ("input",)
+    if ranges.RETIMED not in execution.properties:
+        return ()
+    return ("input", *(each.setting for each in (GPU, HBM, LATENCY)), *devices.SETTINGS)
+
+
+def _limits(waits: _Waits, execution: Execution) -> bool:
+    """Whether loader processes limit the steps."""
+    return float(waits.loaders_ms.sum()) >= WAITS_SHARE * execution.runtime_ms
 
 
 def _refuse(waits: _Waits, loaders: float) -> None:
@@ -187,7 +210,7 @@ def _share_of_waits(execution: Execution, scenario: Scenario, waits: _Waits, per
     # Only predictions need the simulation, and every command loads this package.
     from crystalperf.query.predict.scenario_replay import PredictionRequest, replay_baseline
 
-    kept = {"input", *(each.setting for each in execution.resources)}
+    kept = {"input", devices.PRECISION, *(each.setting for each in execution.resources)}
     inner = Scenario(
         {key: each for key, each in scenario.changes.items() if key in kept},
         scenario.recorded,

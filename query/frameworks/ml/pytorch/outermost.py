@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from crystalperf.query.frameworks.ml.pytorch.kineto import Ran, Thread
 from crystalperf.query.frameworks.ml.pytorch.names import MODULE, mark_phase
 
-_BACKWARD = "autograd::engine::evaluate_function: "
+BACKWARD = "autograd::engine::evaluate_function: "
 _NAMESPACED = re.compile(r"[\w.]+::")
 
 
@@ -25,7 +25,7 @@ class Outermost:
 
     @property
     def operator(self) -> str:
-        return self.ran.name.removeprefix(_BACKWARD)
+        return self.ran.name.removeprefix(BACKWARD)
 
 
 def outermost(thread: Thread) -> list[Outermost]:
@@ -74,7 +74,7 @@ def phase(operator: str, marks: Sequence[Ran]) -> str:
     for each in reversed(marks):
         if (named := mark_phase(each.name)) is not None:
             return named
-    if operator.startswith(_BACKWARD) or "Backward" in operator:
+    if operator.startswith(BACKWARD) or "Backward" in operator:
         return "backward"
     return "communication" if operator.startswith(("c10d::", "nccl:")) else "forward"
 

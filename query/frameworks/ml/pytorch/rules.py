@@ -13,7 +13,6 @@ from crystalperf.query.diagnose.critical_operators import path_by
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.ml.pytorch.findings import (
-    AcceleratorLimits,
     AllReduce,
     AskLater,
     DeviceMemoryBound,
@@ -21,8 +20,6 @@ from crystalperf.query.frameworks.ml.pytorch.findings import (
     FirstUses,
     FreeingMemory,
     FreesMemory,
-    HostLaunches,
-    HostWaitsForResults,
     LaunchBound,
     LaunchLess,
     Lost,
@@ -51,9 +48,9 @@ from crystalperf.query.frameworks.ml.pytorch.loaders import OWN_BATCHES
 from crystalperf.query.frameworks.ml.pytorch.threads import BETWEEN, UNTRACED, WAITING_IN_PYTHON
 from crystalperf.query.frameworks.ml.pytorch.waits import FREEING, STARTING, WAITING
 from crystalperf.query.frameworks.ml.training import rules
-from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, LATENCY
+from crystalperf.query.frameworks.ml.training.devices import HBM
 from crystalperf.query.frameworks.ml.training.findings import ReadAhead
-from crystalperf.query.frameworks.ml.training.rules import input_waits
+from crystalperf.query.frameworks.ml.training.rules import input_waits, launching, of_accelerator
 from crystalperf.query.results.advice import Advice
 from crystalperf.query.results.answers import Cause, NamedPart, PathItem
 from crystalperf.query.results.findings import Finding
@@ -74,12 +71,6 @@ _FINDINGS: Mapping[str, tuple[type[Lost], Advice]] = {
 """For each operator the kind of finding for its time, and the advice."""
 
 _NAMED = 2
-
-_LAUNCH_MS = 0.25
-"""Maximum time of a step per launch for which the host's time counts as launching: longer steps do other work."""
-
-_OFTEN = 5
-"""Synchronisations in a step from which they are a part of what the host does."""
 
 _WORTH = 0.03
 """Minimum share of a step for which a loss of the steady state is reported."""
@@ -161,31 +152,7 @@ def named_parts(
             remark, cause = _NAMED_PARTS[each.name]
             own = {name: ms for name, ms in each.resource_ms.items() if name in (CPU, OTHER)}
             listed.append(NamedPart(remark, own, cause))
-    on_device = {
-        name: sum(each.resource_ms.get(name, 0.0) for each in path) for name in (HBM.name, GPU.name, LATENCY.name)
-    }
-    if sum(on_device.values()) > 0:
-        listed.append(NamedPart(AcceleratorLimits(*on_device.values()), on_device))
-    launching = _launching(execution.properties)
-    if launching is not None:
-        total_ms = sum(each.resource_ms.get(CPU, 0.0) for each in path)
-        rest_ms = total_ms - sum(each.resource_ms.get(CPU, 0.0) for each in listed)
-        listed.append(NamedPart(launching, {CPU: max(rest_ms, 0.0)}))
-    return listed
-
-
-def _launching(facts: Mapping[str, str]) -> HostLaunches | None:
-    """The name of the CPU's time on the path if the steps launch work on an accelerator; None if they do more.
-
-    `facts` are the run's properties, those of pytorch/untraced.py among them.
-    """
-    launches, step_ms = (float(facts.get(each, 0.0)) for each in ("launches", "step_ms"))
-    if launches <= 0 or step_ms > _LAUNCH_MS * launches:
-        return None
-    busy_ms, times = float(facts["busy_ms"]), float(facts["synchronisations"])
-    if times < _OFTEN:
-        return HostLaunches(busy_ms, step_ms)
-    return HostWaitsForResults(busy_ms, step_ms, times, facts.get("synchronised_at"))
+    return [*listed, *of_accelerator(execution.properties, path, listed)]
 
 
 def steady(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats]) -> list[Finding]:
@@ -202,7 +169,7 @@ def steady(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats])
     host_ms, memory_ms = _on_path(details, CPU), _on_path(details, HBM.name)
     found: list[Finding] = []
     idle_ms = min((step_ms - busy_ms) * steps, host_ms)
-    if _launching(facts) is not None and idle_ms >= _WORTH * step_ms * steps:
+    if launching(facts) is not None and idle_ms >= _WORTH * step_ms * steps:
         launches = float(facts["launches"])
         found.append(LaunchBound(idle_ms, "modelled", LaunchLess(), idle_ms / steps, launches))
     times = float(facts["synchronisations"])

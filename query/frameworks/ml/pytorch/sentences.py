@@ -97,29 +97,6 @@ def first_use(found: findings.FirstUse, _words: Words) -> str:
     return _lost(found, f"the first launches of kernels took {found.lost_ms:.0f} ms")
 
 
-@SENTENCES.of(findings.HostLaunches)
-def host_launches(found: findings.HostLaunches, _words: Words) -> str:
-    return (
-        "the host launches work more slowly than the GPU does it"
-        f" (busy for {found.busy_ms:.1f} of {found.step_ms:.1f} ms of a step)"
-    )
-
-
-@SENTENCES.of(findings.AcceleratorLimits)
-def accelerator_limits(found: findings.AcceleratorLimits, _words: Words) -> str:
-    parts = {"its memory": found.memory_ms, "arithmetic": found.arithmetic_ms, "latency": found.latency_ms}
-    shown = sorted((each for each in parts.items() if each[1] >= 0.5), key=lambda each: -each[1])
-    return f"the GPU (kernels limited by {', '.join(f'{name} {ms:.0f} ms' for name, ms in shown)})"
-
-
-@SENTENCES.of(findings.HostWaitsForResults)
-def host_waits_for_results(found: findings.HostWaitsForResults, _words: Words) -> str:
-    return (
-        f"the host, which launches work and waits for the GPU's results {found.times:.0f} times a step"
-        f"{_at(found.place)} (GPU busy for {found.busy_ms:.1f} of {found.step_ms:.1f} ms)"
-    )
-
-
 def _at(place: str | None) -> str:
     return "" if place is None else f", mostly in {place}"
 

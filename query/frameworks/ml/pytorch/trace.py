@@ -17,6 +17,7 @@ from crystalperf.query.frameworks.ml.pytorch import (
     first_uses,
     impossible,
     launches,
+    memory,
     queue,
     steps,
     streams,
@@ -80,6 +81,7 @@ def of_processes(processes: Sequence[Process], origin: str, problems: Problems) 
     _label_ranks(processes)
     collectives.align_clocks(processes, origin, problems)
     extremes = _extremes(processes)
+    held = memory.of_processes(processes)
     without = untraced.retime(processes[0]) if len(processes) == 1 else None
     built = Built()
     for process in processes:
@@ -104,11 +106,13 @@ def of_processes(processes: Sequence[Process], origin: str, problems: Problems) 
         found,
         start_ms=common[0].start_ms if common else found.start_ms,
         name=_name(processes[0]),
+        memory=held,
         step_ms=program.mean_step_ms(steps.with_backlogs(of_ranks, behind.values())),
         properties={
             **_properties(processes),
             **extremes,
             **({} if without is None else without.properties()),
+            **({} if held is None else held.properties()),
             "queued_ms": f"{max(each.queued_ms for each in behind.values()):.6g}" if behind else "",
         },
     )

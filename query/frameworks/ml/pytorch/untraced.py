@@ -21,6 +21,7 @@ for a Python function, CALL_SHARE for a call of the runtime.  `python -m lab.sco
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -30,9 +31,11 @@ from dataclasses import asdict, dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from crystalperf.query.frameworks.ml.pytorch import ranges
 from crystalperf.query.frameworks.ml.pytorch.kineto import Process, Ran
 from crystalperf.query.frameworks.ml.pytorch.names import COLLECTIVE, MODULE, SYNCHRONIZES
 from crystalperf.query.frameworks.ml.pytorch.outermost import inputs
+from crystalperf.query.predict.interval import of_ends
 
 EVENT_SHARE = 0.55
 """Cost of a recorded operator or Python function, as a share of a launch of the same trace."""
@@ -104,6 +107,9 @@ class Untraced:
     """Kernels and copies."""
     synchronisations: float
     """Calls that waited for it."""
+    step_low_ms: float
+    step_high_ms: float
+    """The 90 % range of the step (ranges.py)."""
     place: str | None
     """The program's line with the most of these calls."""
 
@@ -111,6 +117,23 @@ class Untraced:
         """The same for the run file."""
         found = {name: f"{value:.6g}" for name, value in asdict(self).items() if isinstance(value, float)}
         return found | ({"synchronised_at": self.place} if self.place else {})
+
+
+@dataclass(frozen=True)
+class _Pace:
+    """Factors on the time of the host, of loader processes for a batch, and of kernels."""
+
+    host: float = 1.0
+    loaders: float = 1.0
+    device: float = 1.0
+
+
+_RECORDED = _Pace()
+_PACES = {
+    name: tuple(replace(_RECORDED, **{name: math.exp(sign * getattr(ranges.FITTED, name))}) for sign in (-1, 1))
+    for name in ("host", "loaders", "device")
+}
+"""Both ends of each term of the range."""
 
 
 @dataclass(slots=True)
@@ -166,14 +189,20 @@ def retime(process: Process) -> Untraced | None:
     actions = _actions(process, kernels, begin, end)
     asked = [each for each in actions if each.waits]
     unasked = [replace(each, asked=False) for each in actions]
-    for event_share in (EVENT_SHARE, _MOST_SHARE):
-        alone = _place(_Clock(process, begin, launch_us, event_share), unasked, begin, end)
-        clock = _Clock(process, begin, launch_us, event_share)
-        placed = _place(clock, actions, begin, end)
-        busy_us = _busy(kernels)
-        if busy_us < _NEARLY * placed.period or placed.grown > _CLEARLY * placed.period:
-            break  # else both limit the steps within the accuracy of the costs: the accelerator limits them if it can
-    count = len(process.steps)
+
+    def place(share: float, these: Sequence[_Action], pace: _Pace = _RECORDED) -> tuple[_Clock, _Placed]:
+        clock = _Clock(process, begin, launch_us, share, pace)
+        return clock, _place(clock, these, begin, end)
+
+    share = EVENT_SHARE
+    placed, busy_us = place(share, actions)[1], _busy(kernels)
+    if busy_us >= _NEARLY * placed.period and placed.grown <= _CLEARLY * placed.period:
+        share = _MOST_SHARE  # both limit the steps within the accuracy of the costs: the accelerator does if it can
+    alone = place(share, unasked)[1]
+    paced = {name: [place(share, actions, each)[1].period for each in ends] for name, ends in _PACES.items()}
+    clock, placed = place(share, actions)  # last, because placing leaves its times in the kernels
+    (low, high), _ = of_ends(placed.period, paced)
+    count, busy_us = len(process.steps), _busy(kernels)
     found = Untraced(
         (end - begin) / count / 1e3,
         placed.period / count / 1e3,
@@ -181,6 +210,8 @@ def retime(process: Process) -> Untraced | None:
         alone.period / count / 1e3,
         len(kernels) / count,
         len(asked) / count,
+        low / count / 1e3,
+        high / count / 1e3,
         _place_of(process, asked),
     )
     _move(process, clock, placed, kernels, begin, end)
@@ -316,7 +347,7 @@ def _actions(process: Process, kernels: Sequence[_Kernel], begin: float, end: fl
 class _Clock:
     """The host's time: traced µs to µs without the profiler, by the points that have been placed so far."""
 
-    def __init__(self, process: Process, begin: float, launch_us: float, event_share: float) -> None:
+    def __init__(self, process: Process, begin: float, launch_us: float, event_share: float, pace: _Pace) -> None:
         calls = [each.start for thread in process.threads.values() for each in thread.calls]
         starts = np.concatenate([np.asarray(process.recorded), np.asarray(calls, dtype=np.float64)])
         costs = np.repeat([event_share * launch_us, CALL_SHARE * launch_us], [len(process.recorded), len(calls)])
@@ -324,7 +355,7 @@ class _Clock:
         self._starts: list[float] = starts[order].tolist()
         self._costs: list[float] = [0.0, *np.cumsum(costs[order]).tolist()]
         self.traced, self.now = [begin], [0.0]
-        self.launch_us = launch_us
+        self.launch_us, self.pace = launch_us, pace
 
     def moments(self, traced: Sequence[float]) -> NDArray[np.float64]:
         """Traced moments of the last round without the profiler."""
@@ -345,7 +376,7 @@ class _Clock:
             return self.now[-1]
         length = until - since
         self.traced.append(until)
-        self.now.append(self.now[-1] + max(length - self._cost(since, until), _LEAST_SHARE * length))
+        self.now.append(self.now[-1] + self.pace.host * max(length - self._cost(since, until), _LEAST_SHARE * length))
         return self.now[-1]
 
     def jump(self, traced: float, now: float) -> None:
@@ -362,6 +393,7 @@ class _Device:
     The host may be ahead of it by any number of launches: a full queue delays the host and not the steps.
     """
 
+    pace: float = 1.0
     free: dict[tuple[str, str], float] = field(default_factory=dict)
     last_stream: tuple[str, str] | None = None
 
@@ -374,7 +406,7 @@ class _Device:
         last = self.free.get(kernel.stream, float("-inf"))
         ready = max(moment, last, kernel.after.end if kernel.after is not None else moment)
         kernel.start = ready + kernel.gap
-        kernel.end = kernel.start + (kernel.ran.end - kernel.ran.start)
+        kernel.end = kernel.start + self.pace * (kernel.ran.end - kernel.ran.start)
         self.free[kernel.stream] = kernel.end
         self.last_stream = kernel.stream
 
@@ -398,7 +430,7 @@ class _Placed:
 
 def _place(clock: _Clock, actions: Sequence[_Action], begin: float, end: float) -> _Placed:
     """Place the steps' work one after the other until it is in its steady state; returns the last round of it."""
-    device, batch = _Device(), _Batches(end - begin)
+    device, batch = _Device(clock.pace.device), _Batches(end - begin, clock.pace.loaders)
     done = backlog = 0.0
     for _ in range(_ROUNDS):
         before, earlier = done, backlog
@@ -429,6 +461,7 @@ class _Batches:
 
     period: float
     """Of the steps, as recorded."""
+    pace: float = 1.0
     last: tuple[float, float] | None = None
     shift: float = 0.0
 
@@ -436,7 +469,10 @@ class _Batches:
         """When the batch of a request is there that the host makes at a moment."""
         recorded = request.end + self.shift
         own = request.end - request.start
-        moment = arrived + own if self.last is None else max(arrived, self.last[1] + recorded - self.last[0])
+        if self.last is None:
+            moment = arrived + self.pace * own
+        else:
+            moment = max(arrived, self.last[1] + self.pace * (recorded - self.last[0]))
         self.last = recorded, moment
         return moment
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from crystalperf.query.frameworks.ml.tensorflow.operator_kinds import is_input, likely_of
-from crystalperf.query.frameworks.ml.training import collectives, times
+from crystalperf.query.frameworks.ml.training import collectives, steady, times
 from crystalperf.query.frameworks.ml.training.assembly import Assembly
 from crystalperf.query.frameworks.ml.training.collectives import Collective
 from crystalperf.query.frameworks.ml.training.devices import PCIE, roofline_bound
@@ -64,6 +64,12 @@ class Plane:
     lines: list[Line]
     stats: dict[str, str]
 
+
+Launches = dict[str, tuple[int | None, float]]
+"""By correlation the lane of the thread that launched a kernel, None if that has no operations, and the moment, ms."""
+
+_ASKS = re.compile(r"block_until_ready|BlockHostUntilReady|_value$|__array__$")
+"""Functions of JAX in which a host waits for results."""
 
 HostOperations = Callable[[str, Line], Iterable[Operation]]
 """(process, thread) → its operations."""
@@ -219,11 +225,13 @@ def of_planes(
     """The program of each process's planes; times in ms on one clock."""
     built = Assembly()
     steps: list[Step] = []
+    launches: Launches = {}
     for process, its_planes in processes:
         doubts = times.Doubts()
         _leave_out(its_planes, doubts)
         doubts.report(process if len(processes) > 1 else origin, problems)
-        _add_streams(built, process, its_planes, _add_threads(built, process, its_planes, of_line))
+        launches = _add_threads(built, process, its_planes, of_line)
+        _add_streams(built, process, its_planes, launches)
         steps += _steps(process if len(processes) > 1 else "", its_planes)
     collectives.report_uneven(built.collectives, origin, problems)
     if len(built.lanes) > 1 and not built.signals:
@@ -235,9 +243,37 @@ def of_planes(
             "an XPlane does not record what an operator waited for: CrystalPerf assumes the operation that ended last"
             " before it in its process",
         )
-    version = _version(framework, [each for _, its_planes in processes for each in its_planes])
-    found = built.program(steps, built.join())
-    return replace(found, version=version, properties={"processes": str(len(processes))})
+    every = [each for _, its_planes in processes for each in its_planes]
+    known = {"processes": str(len(processes))}
+    found = _steady(every, steps, launches) if framework == "jax" and len(processes) == 1 else None
+    if found is not None:
+        steps, known = list(found.steps), known | found.properties()
+        for lane in built.lanes:
+            lane.operations = [
+                each for each in lane.operations if steps[0].start_ms <= each.start_ms < steps[-1].end_ms
+            ]
+    return replace(built.program(steps, built.join()), version=_version(framework, every), properties=known)
+
+
+def _steady(every: Sequence[Plane], steps: Sequence[Step], launches: Launches) -> steady.Steady | None:
+    """The steps of a process and its accelerators."""
+    kernels = [
+        steady.Kernel(launches[number][1], each.start_ms, each.end_ms)
+        for plane in every
+        if _DEVICE.match(plane.name)
+        for line in _streams(plane)
+        for each in line.events
+        if (number := each.stats.get("correlation_id", "")) in launches
+    ]
+    waits = [
+        each.start_ms
+        for plane in every
+        if plane.name.startswith("/host:")
+        for line in plane.lines
+        for each in line.events
+        if _ASKS.search(each.name)
+    ]
+    return steady.of_marks(steps, kernels, waits)
 
 
 def _leave_out(its_planes: Sequence[Plane], doubts: times.Doubts) -> None:
@@ -258,16 +294,13 @@ def _leave_out(its_planes: Sequence[Plane], doubts: times.Doubts) -> None:
         line.events = [each for each in line.events if window.holds(each.start_ms, each.end_ms, doubts)]
 
 
-def _add_threads(
-    built: Assembly, process: str, its_planes: Sequence[Plane], of_line: HostOperations
-) -> dict[str, tuple[int, float]]:
-    """Add the threads of a process; returns its launches of kernels, (lane, moment in ms) by correlation."""
-    launches: dict[str, tuple[int, float]] = {}
+def _add_threads(built: Assembly, process: str, its_planes: Sequence[Plane], of_line: HostOperations) -> Launches:
+    """Add the threads of a process; returns its launches of kernels."""
+    launches: Launches = {}
     for line in (line for plane in its_planes if plane.name.startswith("/host:") for line in plane.lines):
         lane, number = Lane(process, line.name, process, filled(of_line(process, line))), len(built.lanes)
-        # Launches of a thread without operations count for the lane that follows it.
         launches |= {
-            each.stats["correlation_id"]: (number, each.end_ms)
+            each.stats["correlation_id"]: (number if lane.operations else None, each.end_ms)
             for each in line.events
             if "correlation_id" in each.stats
         }
@@ -281,9 +314,7 @@ def _add_threads(
     return launches
 
 
-def _add_streams(
-    built: Assembly, process: str, its_planes: Sequence[Plane], launches: Mapping[str, tuple[int, float]]
-) -> None:
+def _add_streams(built: Assembly, process: str, its_planes: Sequence[Plane], launches: Launches) -> None:
     """Add the streams of a process' accelerators, with signals from the launches of their kernels."""
     for plane in its_planes:
         if (matched := _DEVICE.match(plane.name)) is None:
@@ -294,7 +325,8 @@ def _add_streams(
             if lane.operations:
                 built.signals += _launched(line, launches, len(built.lanes))
                 built.lanes.append(lane)
-                model = plane.stats.get("device_type_string") or plane.stats.get("device_vendor")
+                names = ("gpu_device_name", "device_type_string", "device_vendor")
+                model = next((found for each in names if (found := plane.stats.get(each))), None)
                 built.devices[name] = Device(name, process, accelerator=True, model=model)
 
 
@@ -365,12 +397,12 @@ def _kernel(device: str, each: Traced) -> Operation:
     )  # fmt: skip
 
 
-def _launched(line: Line, launches: Mapping[str, tuple[int, float]], number: int) -> Iterator[Signal]:
+def _launched(line: Line, launches: Launches, number: int) -> Iterator[Signal]:
     """The launches of a stream's kernels by threads of the host."""
     for each in line.events:
-        launch = launches.get(each.stats.get("correlation_id", ""))
-        if launch is not None and launch[0] < number and launch[1] <= each.start_ms:
-            yield Signal(*launch, number, each.start_ms, "launch")
+        lane, moment = launches.get(each.stats.get("correlation_id", ""), (None, 0.0))
+        if lane is not None and lane < number and moment <= each.start_ms:
+            yield Signal(lane, moment, number, each.start_ms, "launch")
 
 
 def _steps(process: str, its_planes: Sequence[Plane]) -> list[Step]:

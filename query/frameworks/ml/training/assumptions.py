@@ -74,3 +74,39 @@ class StepsByAccelerator(Assumption):
 
     kind: ClassVar[str] = "steps-by-accelerator"
     queued_ms: float
+
+
+@dataclass(frozen=True)
+class Narrower(Assumption):
+    """All products in float32 and TF32 are done in 16-bit numbers, `arithmetic` times as fast; the time of kernels on
+    memory is divided by `memory`."""
+
+    kind: ClassVar[str] = "narrower-numbers"
+    arithmetic: float
+    memory: float
+
+
+@dataclass(frozen=True)
+class OtherHost(Assumption):
+    """Another device is in another machine, whose CPU is assumed to be as fast."""
+
+    kind: ClassVar[str] = "other-host"
+
+
+@dataclass(frozen=True)
+class MemoryNeeded(Assumption):
+    """A batch `ratio` times as large needs `least_bytes` of the accelerator's memory for its blocks, and at most
+    `most_bytes` with what the framework reserves, of `capacity_bytes`; None if that is unknown."""
+
+    kind: ClassVar[str] = "memory-needed"
+    ratio: float
+    least_bytes: float
+    most_bytes: float
+    capacity_bytes: float | None
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether it fits; None if that is unknown."""
+        if self.capacity_bytes is None or self.least_bytes <= self.capacity_bytes < self.most_bytes:
+            return None
+        return self.most_bytes <= self.capacity_bytes

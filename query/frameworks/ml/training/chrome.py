@@ -65,6 +65,12 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     ranks: Any = msgspec.field(default=None, name="Process Group Ranks")
     in_elements: Any = msgspec.field(default=None, name="In msg nelems")
     element_type: Any = msgspec.field(default=None, name="dtype")
+    allocated: Any = msgspec.field(default=None, name="Total Allocated")
+    reserved: Any = msgspec.field(default=None, name="Total Reserved")
+    size: Any = msgspec.field(default=None, name="Bytes")
+    address: Any = msgspec.field(default=None, name="Addr")
+    device: Any = msgspec.field(default=None, name="Device Id")
+    device_type: Any = msgspec.field(default=None, name="Device Type")
     step_num: Any = None
     hlo_op: Any = None
     hlo_module: Any = None

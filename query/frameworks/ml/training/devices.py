@@ -14,6 +14,7 @@ from typing import Literal, get_args
 
 from crystalperf.indexes.errors import SettingError
 from crystalperf.indexes.resources import Resource
+from crystalperf.query.execution.scenario import Setting
 
 GPU = Resource("gpu", "GPU", "device.arithmetic", "speed")
 HBM = Resource("gpumem", "GPU memory", "device.gpumem", "speed")
@@ -24,7 +25,7 @@ PCIE = Resource("pcie", "host-device link", "device.link", "bytes per second", s
 """PCIe 3.0 with 16 lanes has 12 GB/s of its 15.75 in practice; only traces without bytes need it."""
 
 _ARITHMETIC = re.compile(
-    r"gemm|gemv|matmul|conv|winograd|implicit|cutlass|cublas|xmma|wgmma|mma_|flash|fmha|attention|attn|cudnn.*(fprop|dgrad|wgrad)"
+    r"gemm|gemv|matmul|conv(?!ert)|winograd|implicit|cutlass|cublas|xmma|wgmma|mma_|flash|fmha|attention|attn|cudnn.*(fprop|dgrad|wgrad)"
     r"|_mm_|::mm|addmm|bmm|einsum|nvjet|cijk|dot_kernel|lstm|rnn",
     re.IGNORECASE,
 )
@@ -138,8 +139,16 @@ def model_of(device: str | None) -> str | None:
     return found or None
 
 
-WORDS = ("device", "device.gpu", "precision")
+WORDS = ("device", "device.gpu")
 """Settings that mean several: see expanded."""
+
+HOST, PRECISION = "device.host", "precision"
+
+SETTINGS: Mapping[str, Setting] = {
+    HOST: Setting("choice", "CPUs of the accelerator's host, `other` for another machine's", ("other",)),
+    PRECISION: Setting("choice", "numbers of products in float32 and TF32, at best", ("bf16", "fp16")),
+}
+"""Settings of runs with an accelerator."""
 
 _SPEED = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[xX]")
 MIX = "arithmetic_ms"
@@ -200,15 +209,15 @@ def _mix(text: str) -> dict[Unit, float]:
 
 
 def expanded(text: str, names: Collection[str], properties: Mapping[str, str]) -> tuple[str, ...]:
-    """`device=H100:A100`, `device=A100`, `device.gpu=2x` and `precision=bf16` as settings of a run's resources.
+    """`device=H100:A100`, `device=A100` and `device.gpu=2x` as settings of a run's resources.
 
-    Any other text is unchanged.
+    Another device is on another machine, so its host differs too.  Any other text is unchanged.
 
     Raises SettingError for a device that is not in the table, and for a speed of `device.gpu` that is not a ratio.
     """
     key, _, value = text.partition("=")
     key, value = key.strip(), value.strip()
-    if key not in WORDS:
+    if key not in (*WORDS, PRECISION):
         return (text,)
     if GPU.name not in names:
         raise SettingError(
@@ -219,8 +228,10 @@ def expanded(text: str, names: Collection[str], properties: Mapping[str, str]) -
             if _SPEED.fullmatch(each.strip()) is None or float(each.strip()[:-1]) == 0:
                 raise SettingError(f"{text}: give the speed relative to the recorded run, for example device.gpu=1.5x")
         return tuple(f"{each.setting}={value}" for each in (GPU, HBM, LATENCY))
-    if key == "precision":
-        return _narrower(text, value, properties)
+    if key == PRECISION:
+        if value in SETTINGS[PRECISION].choices and properties.get(MODEL, "") not in MODELS:
+            raise SettingError(f"{text}: the trace's accelerator is not in the table; known are {', '.join(MODELS)}")
+        return (text,)
     before, colon, after = value.partition(":")
     if not colon:
         before, after = properties.get(MODEL, ""), value
@@ -230,7 +241,7 @@ def expanded(text: str, names: Collection[str], properties: Mapping[str, str]) -
         )
     found = swapped(before, after, properties)
     ratios = ((GPU, found.arithmetic), (HBM, found.memory), (LATENCY, found.latency))
-    return _settings(ratios)
+    return (*_settings(ratios), f"{HOST}=other")
 
 
 def _settings(ratios: Iterable[tuple[Resource, float]]) -> tuple[str, ...]:
@@ -239,18 +250,17 @@ def _settings(ratios: Iterable[tuple[Resource, float]]) -> tuple[str, ...]:
     return changed or (f"{GPU.setting}=1x",)
 
 
-def _narrower(text: str, value: str, properties: Mapping[str, str]) -> tuple[str, ...]:
-    """16-bit numbers instead of float32 and TF32, at best: all products run at the peak's ratio, and all float32 that
-    are not parameters take half the bytes.  Raises SettingError."""
-    if value not in ("bf16", "fp16"):
-        raise SettingError(f"{text}: give the numbers to compute with, precision=bf16 or precision=fp16")
-    model = MODELS.get(properties.get(MODEL, ""))
-    if model is None:
-        raise SettingError(f"{text}: the trace's accelerator is not in the table; known are {', '.join(MODELS)}")
+def narrowed(properties: Mapping[str, str]) -> dict[str, float]:
+    """By resource, how many times faster its kernels are with 16-bit numbers instead of float32 and TF32, at best.
+
+    All products run at the peak's ratio, and all float32 that are not parameters take half the bytes.  Raises KeyError
+    for a run whose accelerator is not in the table.
+    """
+    model = MODELS[properties[MODEL]]
     whole = faster = 0.0
     for unit, ms in _mix(properties.get(MIX, "")).items():
         peak = model.peak_flops(unit) if unit in ("fp32", "tf32") else None
         whole += ms
         faster += ms * (1.0 if peak is None else peak / (model.tflops * 1e12))
     wide = float(properties.get(WIDE) or 0)
-    return _settings(((GPU, whole / faster), (HBM, 1 / (1 - wide / 2))))
+    return {GPU.name: whole / faster, HBM.name: 1 / (1 - wide / 2)}

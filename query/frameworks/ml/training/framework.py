@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from crystalperf.query.frameworks import Frames, Framework, Planner, Reader, Setup
 from crystalperf.query.frameworks.ml.training import (
-    absent,
     batches,
     devices,
     operator_times,
@@ -36,9 +35,10 @@ PLANNER = Planner(
     shown_workers=scenarios.shown_workers,
     growth=batches.growth,
     steady=servers.steady,
-    other_bound=absent.other_bound,
+    other_bound=scenarios.other_bound,
+    settings=devices.SETTINGS,
     expand=devices.expanded,
-    excluded_settings=lambda _properties: ("cores", "memory", devices.LATENCY.setting),
+    excluded_settings=lambda _properties: ("cores", "memory", devices.LATENCY.setting, *devices.SETTINGS),
 )
 
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.resources import Resource, known
 from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, LATENCY, MODEL, PCIE, model_of
+from crystalperf.query.frameworks.ml.training.memory import DeviceMemory
 from crystalperf.query.frameworks.ml.training.roofline import Kernel, summary
 from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.trace.contract import Bounds, Edge, EdgeKind, Scope, Stage, Trace, Worker, rows
@@ -165,6 +166,7 @@ class Program:
     name: str | None = None
     version: str | None = None
     step_ms: float | None = None
+    memory: DeviceMemory | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
 
     def since_start(self, moments_ms: Iterable[float]) -> NDArray[np.float64]:
@@ -337,7 +339,7 @@ def _works(kernels: Sequence[Kernel | None]) -> dict[str, Any]:
 def _raw(found: Program, operations: Sequence[Operation]) -> RunTables:
     """The tables of trainings; schema.sql in this folder has their columns."""
     short = cache(partial(shortened, longest=200))  # a million operations have some hundred names
-    exchanges = found.exchanges
+    exchanges, memory = found.exchanges, found.memory
     return {
         "training_operations": {
             "task_id": np.arange(len(operations), dtype=np.int64),
@@ -357,6 +359,11 @@ def _raw(found: Program, operations: Sequence[Operation]) -> RunTables:
             "arrived_ms": numbers(found.since_start(each.arrived_ms for each in exchanges)),
             "began_ms": numbers(found.since_start(each.began_ms for each in exchanges)),
             "ended_ms": numbers(found.since_start(each.ended_ms for each in exchanges)),
+        },
+        "training_memory": {
+            "worker_id": objects([] if memory is None else [memory.device] * len(memory.parts)),
+            "part": objects([] if memory is None else list(memory.parts)),
+            "bytes": integers([] if memory is None else list(memory.parts.values())),
         },
         "training_devices": {
             "worker_id": objects([each.name for each in found.devices]),

@@ -44,3 +44,10 @@ class RanksWithoutTrace(Refusal):
     kind: ClassVar[str] = "ranks-without-trace"
     missing: int
     ranks: int
+
+
+@dataclass(frozen=True)
+class PrecisionUnknown(Refusal):
+    """Which operators a program would compute in 16-bit numbers is unknown, and so is the cost of converting."""
+
+    kind: ClassVar[str] = "precision-unknown"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -70,7 +71,64 @@ class UnevenSteps(Remark):
     """Of `steps` traced steps the longest took `longest_ms` and the shortest `shortest_ms`, so a mean is uncertain."""
 
     kind: ClassVar[str] = "uneven-steps"
+    on_first_screen: ClassVar[bool] = True
 
     steps: int
     shortest_ms: float
     longest_ms: float
+
+
+@dataclass(frozen=True)
+class DeviceMemoryPeak(Remark):
+    """The highest use of an accelerator's memory: `peak_bytes` in blocks of the program, by the `parts` of a step that
+    asked for them, `reserved_bytes` by the framework, of `capacity_bytes`; None if that is unknown."""
+
+    kind: ClassVar[str] = "device-memory-peak"
+    on_first_screen: ClassVar[bool] = True
+
+    peak_bytes: int
+    reserved_bytes: int
+    capacity_bytes: int | None
+    parts: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class ProfilerIncluded(Remark):
+    """Steps include what the profiler cost the host, and have no 90 % range: it is known for one rank of PyTorch alone,
+    because steps of several `ranks` depend on each other."""
+
+    kind: ClassVar[str] = "profiler-included"
+    on_first_screen: ClassVar[bool] = True
+
+    ranks: int
+
+
+@dataclass(frozen=True)
+class HostLaunches(Remark):
+    """The host launches work on the accelerator more slowly than that does it: `busy_ms` of a step of `step_ms`."""
+
+    kind: ClassVar[str] = "host-launches"
+
+    busy_ms: float
+    step_ms: float
+
+
+@dataclass(frozen=True)
+class HostWaitsForResults(HostLaunches):
+    """The same, and it waits for the accelerator's results so many `times` a step, most in the function `place`."""
+
+    kind: ClassVar[str] = "host-waits-for-results"
+
+    times: float
+    place: str | None
+
+
+@dataclass(frozen=True)
+class AcceleratorLimits(Remark):
+    """The accelerator limits the steps: the path's time by what bounds its kernels, ms."""
+
+    kind: ClassVar[str] = "accelerator-limits"
+
+    memory_ms: float
+    arithmetic_ms: float
+    latency_ms: float

@@ -6,28 +6,41 @@ from collections.abc import Mapping, Sequence
 
 import duckdb
 
-from crystalperf.indexes.resources import DISK
+from crystalperf.indexes.resources import CPU, DISK
 from crystalperf.query import sql
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks import Advisor
-from crystalperf.query.frameworks.ml.training import absent
+from crystalperf.query.frameworks.ml.training import absent, memory
 from crystalperf.query.frameworks.ml.training.assumptions import StepsByAccelerator, WithoutProfiler
+from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, LATENCY
 from crystalperf.query.frameworks.ml.training.findings import Input, ReadAhead
 from crystalperf.query.frameworks.ml.training.operator_times import kind_times
 from crystalperf.query.frameworks.ml.training.remarks import (
+    AcceleratorLimits,
     Communication,
+    DeviceMemoryPeak,
+    HostLaunches,
+    HostWaitsForResults,
     InputWait,
     MayBePageCache,
+    ProfilerIncluded,
     StepTime,
     UnevenSteps,
     WaitForSlowest,
 )
+from crystalperf.query.results.answers import NamedPart, PathItem
 from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.remarks import Remark
 
 _UNEVEN = 2.0
 """How many times longer the longest traced step is than the shortest, from which a mean step is uncertain."""
+
+_LAUNCH_MS = 0.25
+"""Maximum time of a step per launch for which the host's time counts as launching: longer steps do other work."""
+
+_OFTEN = 5
+"""Synchronisations in a step from which they are a part of what the host does."""
 
 _WORTH = 0.02
 """Minimum share of the time for which waiting for input is reported."""
@@ -42,11 +55,67 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
         shortest, longest = (float(properties.get(f"{each}_step_ms", "0")) for each in ("shortest", "longest"))
         if longest > _UNEVEN * shortest > 0:
             found.append(UnevenSteps(steps, shortest, longest))
+    found += _of_accelerator(connection, properties)
     start, end = execution.scope.start_ms, execution.scope.end_ms
     input_ms, _ = kind_times(connection, start, end).get("input", (0.0, 0.0))
     if input_ms >= _WORTH * (end - start):
         found.append(InputWait(input_ms))
     return [*found, *_communication(connection, start, end)]
+
+
+def _of_accelerator(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) -> list[Remark]:
+    """The highest use of its memory, and why steps include the cost of the profiler."""
+    found: list[Remark] = []
+    if memory.PEAK in properties:
+        question = "SELECT part, bytes FROM training_memory ORDER BY bytes DESC, part"
+        capacity = properties.get(memory.CAPACITY)
+        found.append(
+            DeviceMemoryPeak(
+                int(properties[memory.PEAK]), int(properties[memory.RESERVED]),
+                None if capacity is None else int(capacity), dict(connection.execute(question).fetchall()),
+            )
+        )  # fmt: skip
+    if "step_ms" in properties and "accelerators" in properties and "traced_step_ms" not in properties:
+        found.append(ProfilerIncluded(int(properties.get("processes", "1"))))
+    return found
+
+
+def launching(facts: Mapping[str, str]) -> HostLaunches | None:
+    """The name of the CPU's time on the path if the steps launch work on an accelerator; None if they do more.
+
+    `facts` are the run's properties, those of steady.py and pytorch/untraced.py among them.
+    """
+    launches, step_ms = (float(facts.get(each, 0.0)) for each in ("launches", "step_ms"))
+    if launches <= 0 or step_ms > _LAUNCH_MS * launches:
+        return None
+    busy_ms, times = float(facts["busy_ms"]), float(facts["synchronisations"])
+    if times < _OFTEN:
+        return HostLaunches(busy_ms, step_ms)
+    return HostWaitsForResults(busy_ms, step_ms, times, facts.get("synchronised_at"))
+
+
+def of_accelerator(
+    facts: Mapping[str, str], path: Sequence[PathItem], listed: Sequence[NamedPart] = ()
+) -> list[NamedPart]:
+    """The path's time on an accelerator, and the host's time for launches, without parts that are `listed` already."""
+    found = []
+    on_device = {
+        name: sum(each.resource_ms.get(name, 0.0) for each in path) for name in (HBM.name, GPU.name, LATENCY.name)
+    }
+    if sum(on_device.values()) > 0:
+        found.append(NamedPart(AcceleratorLimits(*on_device.values()), on_device))
+    if (named := launching(facts)) is not None:
+        total_ms = sum(each.resource_ms.get(CPU, 0.0) for each in path)
+        rest_ms = total_ms - sum(each.resource_ms.get(CPU, 0.0) for each in (*listed, *found))
+        found.append(NamedPart(named, {CPU: max(rest_ms, 0.0)}))
+    return found
+
+
+def named_parts(
+    _connection: duckdb.DuckDBPyConnection, execution: Execution, path: Sequence[PathItem]
+) -> list[NamedPart]:
+    """Parts of the path whose cause is known better than by a resource."""
+    return of_accelerator(execution.properties, path)
 
 
 def taken(_connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Assumption]:
@@ -101,4 +170,5 @@ RULES = Advisor(
     assumptions=taken,
     required_recording=absent.required_recording,
     other_causes=other_causes,
+    named_parts=named_parts,
 )

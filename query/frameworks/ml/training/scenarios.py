@@ -14,8 +14,17 @@ from crystalperf.indexes.resources import NET
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.frameworks import Planned
-from crystalperf.query.frameworks.ml.training.assumptions import MoreProcesses
-from crystalperf.query.frameworks.ml.training.refusals import FewerProcesses, OperatorsFixed, SingleProcess, SlotsFixed
+from crystalperf.query.frameworks.ml.training import absent, memory
+from crystalperf.query.frameworks.ml.training.assumptions import MoreProcesses, Narrower, OtherHost
+from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, HOST, PRECISION, narrowed
+from crystalperf.query.frameworks.ml.training.refusals import (
+    FewerProcesses,
+    OperatorsFixed,
+    PrecisionUnknown,
+    SingleProcess,
+    SlotsFixed,
+)
+from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.refusals import Refusal
 
 
@@ -29,6 +38,32 @@ def shown_workers(workers: int, properties: Mapping[str, str]) -> int:
     return min(int(properties.get("accelerators", workers)), workers)
 
 
+def other_bound(execution: Execution, scenario: Scenario) -> tuple[Refusal, Scenario] | None:
+    """Why a prediction with 16-bit numbers is a range, and the scenario of its other bound: numbers stay."""
+    if scenario.choice(PRECISION) is None:
+        return absent.other_bound(execution, scenario)
+    kept = {key: each for key, each in scenario.changes.items() if key != PRECISION}
+    return PrecisionUnknown(), replace(scenario, changes=kept)
+
+
+def _on_accelerator(execution: Execution, scenario: Scenario) -> Planned:
+    """The run with another host, whose speed is not known, with 16-bit numbers, or with another batch's memory."""
+    assumed: list[Assumption] = [] if scenario.choice(HOST) is None else [OtherHost()]
+    batch = scenario.ratio("input")
+    if batch != 1 and (needs := memory.needed(execution.properties, batch)) is not None:
+        assumed.append(needs)
+    if scenario.choice(PRECISION) is None:
+        return Planned(execution, tuple(assumed))
+    parts = execution.tasks.parts_ms.copy()
+    faster = narrowed(execution.properties)
+    for name, times in faster.items():
+        parts[:, execution.names.index(name)] /= times
+    tasks = execution.tasks
+    saved = (tasks.parts_ms - parts).sum(axis=1)
+    changed = replace(execution, tasks=replace(tasks, parts_ms=parts, finish_ms=tasks.finish_ms - saved))
+    return Planned(changed, (*assumed, Narrower(faster[GPU.name], faster[HBM.name])))
+
+
 def replan(execution: Execution, scenario: Scenario, _wanted: bool) -> Planned | Refusal:
     """The run with the communication of another number of processes."""
     if scenario.ratio("tasks") != 1:
@@ -37,7 +72,7 @@ def replan(execution: Execution, scenario: Scenario, _wanted: bool) -> Planned |
         return SlotsFixed()
     ratio = scenario.ratio("workers")
     if ratio == 1:
-        return Planned(execution)
+        return _on_accelerator(execution, scenario)
     count = int(execution.properties.get("processes", "1"))
     if ratio < 1:
         return FewerProcesses(count)

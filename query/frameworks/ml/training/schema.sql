@@ -30,3 +30,9 @@ CREATE TABLE training_devices (               -- one row per device; its other c
     accelerator BOOLEAN NOT NULL,             -- whether it is an accelerator of a process, not a process
     model VARCHAR                             -- as the trace names it: NVIDIA H100
 );
+
+CREATE TABLE training_memory (                -- what held an accelerator's memory at its highest peak, one row per part
+    worker_id VARCHAR NOT NULL,               -- of workers
+    part VARCHAR NOT NULL,                    -- before (what the trace begins with), forward, backward, gradients, optimizer
+    bytes BIGINT NOT NULL                     -- in blocks of the program
+);

@@ -49,6 +49,75 @@ def uneven_steps(found: remarks.UnevenSteps, _words: Words) -> str:
     )
 
 
+@SENTENCES.of(remarks.HostLaunches)
+def host_launches(found: remarks.HostLaunches, _words: Words) -> str:
+    return (
+        "the host launches work more slowly than the GPU does it"
+        f" (busy for {_of(found.busy_ms, found.step_ms)} ms of a step)"
+    )
+
+
+@SENTENCES.of(remarks.AcceleratorLimits)
+def accelerator_limits(found: remarks.AcceleratorLimits, _words: Words) -> str:
+    parts = {"its memory": found.memory_ms, "arithmetic": found.arithmetic_ms, "latency": found.latency_ms}
+    shown = sorted((each for each in parts.items() if each[1] >= 0.5), key=lambda each: -each[1])
+    return f"the GPU (kernels limited by {', '.join(f'{name} {ms:.0f} ms' for name, ms in shown)})"
+
+
+@SENTENCES.of(remarks.HostWaitsForResults)
+def host_waits_for_results(found: remarks.HostWaitsForResults, _words: Words) -> str:
+    return (
+        f"the host, which launches work and waits for the GPU's results {found.times:.0f} times a step"
+        f"{_at(found.place)} (GPU busy for {_of(found.busy_ms, found.step_ms)} ms)"
+    )
+
+
+def _of(part_ms: float, whole_ms: float) -> str:
+    digits = 1 if whole_ms >= 1 else 2
+    return f"{part_ms:.{digits}f} of {whole_ms:.{digits}f}"
+
+
+def _at(place: str | None) -> str:
+    return "" if place is None else f", mostly in {place}"
+
+
+_PARTS = {
+    "before": "parameters, the optimizer's state and data",
+    "forward": "activations of the forward pass",
+    "backward": "the backward pass",
+    "gradients": "gradients",
+    "optimizer": "the optimizer",
+}
+_SMALL = 0.01
+"""Smaller shares of the memory are not named."""
+
+
+def _gb(size: float) -> str:
+    return f"{size / 1e9:.3g}"
+
+
+@SENTENCES.of(remarks.DeviceMemoryPeak)
+def device_memory_peak(found: remarks.DeviceMemoryPeak, _words: Words) -> str:
+    of = "" if found.capacity_bytes is None else f" of {_gb(found.capacity_bytes)}"
+    shown = [
+        f"{_gb(size)} {_PARTS.get(part, part)}"
+        for part, size in found.parts.items()
+        if size >= _SMALL * found.peak_bytes
+    ]
+    return (
+        f"GPU memory: at most {_gb(found.peak_bytes)}{of} GB ({_gb(found.reserved_bytes)} reserved), of that"
+        f" {', '.join(shown)}"
+    )
+
+
+@SENTENCES.of(remarks.ProfilerIncluded)
+def profiler_included(found: remarks.ProfilerIncluded, _words: Words) -> str:
+    why = "how much is not known here"
+    if found.ranks > 1:
+        why = f"steps of {found.ranks} processes depend on each other, so only those of one are computed without it"
+    return f"Steps include what the profiler cost the host, and answers have no range: {why}"
+
+
 @SENTENCES.of(remarks.InputWait)
 def input_wait(found: remarks.InputWait, _words: Words) -> str:
     return (
@@ -98,6 +167,40 @@ SENTENCES.fixed(
         ),
     }
 )
+
+
+SENTENCES.fixed(
+    {
+        refusals.PrecisionUnknown: (
+            "the trace does not show which operators would compute in 16-bit numbers, nor what converting costs"
+        ),
+        assumptions.OtherHost: (
+            "another device is in another machine, whose CPU is assumed to be as fast; where the host limits the steps,"
+            " that CPU decides, and the range allows for it"
+        ),
+    }
+)
+
+
+@SENTENCES.of(assumptions.MemoryNeeded)
+def memory_needed(assumed: assumptions.MemoryNeeded, _words: Words) -> str:
+    needs = f"{_gb(assumed.least_bytes)} to {_gb(assumed.most_bytes)}"
+    if assumed.capacity_bytes is None:
+        return f"a batch {assumed.ratio:g} times as large needs {needs} GB of the GPU's memory"
+    said = {True: "fits", False: "does not fit", None: "may not fit"}[assumed.fits]
+    return (
+        f"a batch {assumed.ratio:g} times as large {said} into the GPU's memory: it needs {needs} of"
+        f" {_gb(assumed.capacity_bytes)} GB"
+    )
+
+
+@SENTENCES.of(assumptions.Narrower)
+def narrower(assumed: assumptions.Narrower, _words: Words) -> str:
+    return (
+        f"at best: all products in float32 and TF32 run in 16-bit numbers, {assumed.arithmetic:.3g} times as fast, and"
+        f" all float32 that are not parameters take half the bytes (kernels on memory: {assumed.memory:.3g} times as"
+        " fast)"
+    )
 
 
 @SENTENCES.of(refusals.FewerProcesses)
