@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -112,18 +113,39 @@ def test_grids_are_read_as_recorded_and_nothing_else() -> None:
         ("NVIDIA A100-SXM4-40GB", "A100"), ("NVIDIA A100-SXM4-80GB", "A100-80GB"), ("Tesla V100-SXM2-16GB", "V100"),
         ("NVIDIA A100 80GB PCIe", "A100-80GB-PCIE"), ("Tesla T4", "T4"), ("NVIDIA L4", "L4"), ("NVIDIA L40S", "L40S"),
         ("NVIDIA GeForce RTX 4090", "RTX4090"), ("NVIDIA B200", "B200"), ("AMD Instinct MI300X", "MI300X"),
-        ("NVIDIA GH200 480GB", None), ("NVIDIA A10G", None), ("", None), (None, None),
+        ("Tesla V100-PCIE-32GB", "V100-PCIE"), ("Tesla V100S-PCIE-32GB", "V100S-PCIE"),
+        ("AMD Instinct MI250X", "MI250X"), ("AMD Instinct MI250", "MI250"), ("NVIDIA H200 NVL", None),
+        ("NVIDIA A100-SXM-64GB", None), ("NVIDIA GH200 480GB", None), ("NVIDIA A10G", None), ("", None), (None, None),
     ],
 )  # fmt: skip
 def test_models_of_devices_as_traces_name_them(named: str | None, model: str | None) -> None:
     assert devices.model_of(named) == model
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_rates_of_a_device_are_dense_sourced_and_in_proportion(name: str) -> None:
+    model = MODELS[name]
+    assert re.fullmatch(r"(NVIDIA|AMD|Google) .*20[12]\d", model.source)
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", model.checked)
+    assert model.tf32 is None or model.tf32 == pytest.approx(model.tflops / 2, rel=0.02)
+    assert model.fp8 is None or model.fp8 == pytest.approx(2 * model.tflops, rel=0.02)
+    assert model.fp32 is None or model.fp32 < model.tflops
+    if model.units is not None and model.ghz is not None and model.fp32 is not None:
+        lanes = model.fp32 * 1e3 / 2 / (model.units * model.ghz)  # fused multiply-adds of a unit and clock
+        assert any(lanes == pytest.approx(each, rel=0.12) for each in (64, 128, 256))
+
+
+def test_a_device_without_8_bit_products_has_no_rate_for_them() -> None:
+    assert MODELS["A100"].peak_flops("fp8") is None
+    assert "fp8" in devices.swapped("H100", "A100", {devices.MIX: "fp8:1"}).unknown
+    assert devices.swapped("H100", "H200", {devices.MIX: "fp8:1"}).unknown == ()
+
+
 def test_a_swap_weighs_arithmetic_by_the_run_s_products() -> None:
     tf32 = devices.swapped("V100", "A100", {devices.MIX: "tf32:1"})
     assert tf32.arithmetic == pytest.approx(156 / 15.7)
     half = devices.swapped("H100", "A100", {devices.MIX: "16-bit:1"})
-    assert half.arithmetic == pytest.approx(312 / 989)
+    assert half.arithmetic == pytest.approx(312 / 989.4)
     assert devices.swapped("H100", "H200", {devices.FULL: "0.5"}).latency == 1
 
 
