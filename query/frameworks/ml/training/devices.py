@@ -134,9 +134,10 @@ _NAMES = (
     (r"A100.*PCI.*80|A100 80GB PCI", "A100-80GB-PCIE"), (r"A100.*80", "A100-80GB"), (r"A100.*64", ""),
     (r"A100", "A100"), (r"GH200|H[12]00 NVL", ""), (r"H100 PCI", "H100-PCIE"), (r"H100", "H100"), (r"H200", "H200"),
     (r"\bB200", "B200"), (r"V100S", "V100S-PCIE"), (r"V100.*PCI", "V100-PCIE"), (r"V100", "V100"),
-    (r"P100.*PCI", "P100-PCIE"), (r"P100", "P100"), (r"\bT4\b", "T4"), (r"\bL40S", "L40S"), (r"\bL4\b", "L4"), (r"\bA10\b", "A10"),
-    (r"4090\b(?! (?:D|Laptop))", "RTX4090"), (r"MI250X", "MI250X"), (r"MI250", "MI250"), (r"MI300X", "MI300X"),
-    (r"TPU ?v4", "TPUv4"), (r"TPU ?v5(?:e| lite)", "TPUv5e"), (r"TPU ?v5", "TPUv5p"), (r"TPU ?v6", "TPUv6e"),
+    (r"P100.*PCI", "P100-PCIE"), (r"P100", "P100"), (r"\bT4\b", "T4"), (r"\bL40S", "L40S"), (r"\bL4\b", "L4"),
+    (r"\bA10\b", "A10"), (r"4090\b(?! (?:D|Laptop))", "RTX4090"), (r"MI250X", "MI250X"), (r"MI250", "MI250"),
+    (r"MI300X", "MI300X"), (r"TPU ?v4", "TPUv4"), (r"TPU ?v5(?:e| lite)", "TPUv5e"), (r"TPU ?v5", "TPUv5p"),
+    (r"TPU ?v6", "TPUv6e"),
 )  # fmt: skip
 
 
