@@ -14,6 +14,7 @@ from crystalperf.query.frameworks.ml.pytorch.work import Launch, launch, work
 from crystalperf.query.frameworks.ml.training import devices
 from crystalperf.query.frameworks.ml.training.devices import MODELS
 from crystalperf.query.frameworks.ml.training.roofline import FITTED, Grid, Work, grid_of, shares
+from crystalperf.query.text.answers import efficiency_sentences
 
 RECORDED = Path(__file__).parents[1] / "lab/recordings/gpu"
 H100 = MODELS["H100"]
@@ -171,6 +172,23 @@ def test_debug_has_what_operators_reached() -> None:
     assert found["EmbeddingBagBackward0"].bound == "latency"
     bounds = run.sql("SELECT DISTINCT bound FROM training_operations WHERE bound IS NOT NULL")
     assert {each[0] for each in bounds.rows} >= {"compute", "memory", "latency", "copy"}
+
+
+def test_sql_and_page_have_what_debug_has() -> None:
+    run = cp.profile(RECORDED / "h100/tables-8192")
+    asked = run.sql("SELECT operator, kernels, time_ms, bound, flops_share, bytes_share FROM device_operators").rows
+    listed = {each.operator: each for each in run.debug().efficiency}
+    assert len(asked) == len(listed) > 5
+    for operator, count, time_ms, bound, flops_share, bytes_share in asked:
+        each = listed[operator]
+        assert (count, bound) == (each.count, each.bound)
+        assert time_ms == pytest.approx(each.time_ms)
+        assert flops_share == (None if each.flops_share is None else pytest.approx(each.flops_share))
+        assert bytes_share == (None if each.bytes_share is None else pytest.approx(each.bytes_share))
+    longest = run.debug().efficiency[0]
+    first = efficiency_sentences(run.debug(), 1)
+    assert longest.operator in first[0]
+    assert f"{100 * (longest.bytes_share or 0):.0f} %" in first[0]
 
 
 def test_a_lower_precision_is_an_upper_bound_by_what_the_run_multiplies() -> None:

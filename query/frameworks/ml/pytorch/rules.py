@@ -33,6 +33,7 @@ from crystalperf.query.frameworks.ml.pytorch.findings import (
     OverlapPythonWaits,
     OwnBatches,
     ReuseDeviceMemory,
+    SlowRank,
     Starting,
     StartsAccelerator,
     SynchroniseLess,
@@ -166,12 +167,29 @@ def named_parts(
     }
     if sum(on_device.values()) > 0:
         listed.append(NamedPart(AcceleratorLimits(*on_device.values()), on_device))
+    if (slow := _slow_rank(connection, execution, path)) is not None:
+        listed.append(slow)
     launching = _launching(execution.properties)
     if launching is not None:
         total_ms = sum(each.resource_ms.get(CPU, 0.0) for each in path)
         rest_ms = total_ms - sum(each.resource_ms.get(CPU, 0.0) for each in listed)
         listed.append(NamedPart(launching, {CPU: max(rest_ms, 0.0)}))
     return listed
+
+
+def _slow_rank(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, path: Sequence[PathItem]
+) -> NamedPart | None:
+    """The time by which the slowest process delays the others, in proportion on what the path computes on."""
+    within = {"start": execution.scope.start_ms, "end": execution.scope.end_ms}
+    row = connection.execute(sql.text("slowest", rules.__package__), within).fetchone()
+    computes = (CPU, GPU.name, HBM.name, LATENCY.name)
+    own = {name: sum(each.resource_ms.get(name, 0.0) for each in path) for name in computes}
+    whole_ms = sum(own.values())
+    if row is None or row[1] <= 0 or whole_ms <= 0:
+        return None
+    share = min(row[1] / whole_ms, 1.0)
+    return NamedPart(SlowRank(row[0]), {name: share * ms for name, ms in own.items() if ms > 0})
 
 
 def _launching(facts: Mapping[str, str]) -> HostLaunches | None:

@@ -95,6 +95,11 @@ class Model:
         rate = found.get(unit)
         return None if rate is None else rate * 1e12
 
+    def peaks(self) -> dict[str, str]:
+        """Properties of a run, `peak_16-bit` and so on: operations and bytes a second, of the view device_operators."""
+        found = {unit: self.peak_flops(unit) for unit in UNITS} | {"memory": self.memory_gbps * 1e9}
+        return {f"peak_{name}": f"{rate:.6g}" for name, rate in found.items() if rate is not None}
+
     @property
     def instructions(self) -> float | None:
         """Its multiprocessors' clocks together, GHz: how fast it does what is neither arithmetic nor bandwidth."""
