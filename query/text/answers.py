@@ -131,7 +131,7 @@ def _steps_words(header: Header) -> str:
 
 
 def efficiency_sentences(debug: Debug, most: int) -> list[str]:
-    """What operators reached on devices, the longest first, a sentence each."""
+    """The rates that operators reached on devices, the longest first, a sentence each."""
     unit = time_unit(debug.runtime_ms)
 
     def reached(value: float | None, scale: float, name: str, share: float | None) -> str:
