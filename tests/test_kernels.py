@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from crystalperf.query.frameworks.ml.pytorch.work import Launch, launch, work
 from crystalperf.query.frameworks.ml.training import devices
 from crystalperf.query.frameworks.ml.training.devices import MODELS
 from crystalperf.query.frameworks.ml.training.roofline import FITTED, Grid, Work, grid_of, shares
-from crystalperf.query.text.answers import efficiency_sentences
+from crystalperf.query.text.answers import efficiency_sentences, header_facts
 
 RECORDED = Path(__file__).parents[1] / "lab/recordings/gpu"
 H100 = MODELS["H100"]
@@ -189,6 +190,10 @@ def test_sql_and_page_have_what_debug_has() -> None:
     first = efficiency_sentences(run.debug(), 1)
     assert longest.operator in first[0]
     assert f"{100 * (longest.bytes_share or 0):.0f} %" in first[0]
+    behind = header_facts(replace(run.header(), step_ms=96.0, traced_step_ms=79.0))
+    (steps,) = (each for each in behind if "96 ms" in each)
+    assert "79 ms" in steps
+    assert "without the profiler" not in steps, "the program marked steps whose work was not done"
 
 
 def test_a_lower_precision_is_an_upper_bound_by_what_the_run_multiplies() -> None:
