@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from crystalperf.query.frameworks.ml.pytorch.work import Launch, launch, work
 from crystalperf.query.frameworks.ml.training import devices
 from crystalperf.query.frameworks.ml.training.devices import MODELS
 from crystalperf.query.frameworks.ml.training.roofline import FITTED, Grid, Work, grid_of, shares
+from crystalperf.query.text.answers import efficiency_sentences, header_facts
 
 RECORDED = Path(__file__).parents[1] / "lab/recordings/gpu"
 H100 = MODELS["H100"]
@@ -112,18 +115,39 @@ def test_grids_are_read_as_recorded_and_nothing_else() -> None:
         ("NVIDIA A100-SXM4-40GB", "A100"), ("NVIDIA A100-SXM4-80GB", "A100-80GB"), ("Tesla V100-SXM2-16GB", "V100"),
         ("NVIDIA A100 80GB PCIe", "A100-80GB-PCIE"), ("Tesla T4", "T4"), ("NVIDIA L4", "L4"), ("NVIDIA L40S", "L40S"),
         ("NVIDIA GeForce RTX 4090", "RTX4090"), ("NVIDIA B200", "B200"), ("AMD Instinct MI300X", "MI300X"),
-        ("NVIDIA GH200 480GB", None), ("NVIDIA A10G", None), ("", None), (None, None),
+        ("Tesla V100-PCIE-32GB", "V100-PCIE"), ("Tesla V100S-PCIE-32GB", "V100S-PCIE"),
+        ("AMD Instinct MI250X", "MI250X"), ("AMD Instinct MI250", "MI250"), ("NVIDIA H200 NVL", None),
+        ("NVIDIA A100-SXM-64GB", None), ("NVIDIA GH200 480GB", None), ("NVIDIA A10G", None), ("", None), (None, None),
     ],
 )  # fmt: skip
 def test_models_of_devices_as_traces_name_them(named: str | None, model: str | None) -> None:
     assert devices.model_of(named) == model
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_rates_of_a_device_are_dense_sourced_and_in_proportion(name: str) -> None:
+    model = MODELS[name]
+    assert re.fullmatch(r"(NVIDIA|AMD|Google) .*20[12]\d", model.source)
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", model.checked)
+    assert model.tf32 is None or model.tf32 == pytest.approx(model.tflops / 2, rel=0.02)
+    assert model.fp8 is None or model.fp8 == pytest.approx(2 * model.tflops, rel=0.02)
+    assert model.fp32 is None or model.fp32 < model.tflops
+    if model.units is not None and model.ghz is not None and model.fp32 is not None:
+        lanes = model.fp32 * 1e3 / 2 / (model.units * model.ghz)  # fused multiply-adds of a unit and clock
+        assert any(lanes == pytest.approx(each, rel=0.12) for each in (64, 128, 256))
+
+
+def test_a_device_without_8_bit_products_has_no_rate_for_them() -> None:
+    assert MODELS["A100"].peak_flops("fp8") is None
+    assert "fp8" in devices.swapped("H100", "A100", {devices.MIX: "fp8:1"}).unknown
+    assert devices.swapped("H100", "H200", {devices.MIX: "fp8:1"}).unknown == ()
+
+
 def test_a_swap_weighs_arithmetic_by_the_run_s_products() -> None:
     tf32 = devices.swapped("V100", "A100", {devices.MIX: "tf32:1"})
     assert tf32.arithmetic == pytest.approx(156 / 15.7)
     half = devices.swapped("H100", "A100", {devices.MIX: "16-bit:1"})
-    assert half.arithmetic == pytest.approx(312 / 989)
+    assert half.arithmetic == pytest.approx(312 / 989.4)
     assert devices.swapped("H100", "H200", {devices.FULL: "0.5"}).latency == 1
 
 
@@ -149,6 +173,27 @@ def test_debug_has_what_operators_reached() -> None:
     assert found["EmbeddingBagBackward0"].bound == "latency"
     bounds = run.sql("SELECT DISTINCT bound FROM training_operations WHERE bound IS NOT NULL")
     assert {each[0] for each in bounds.rows} >= {"compute", "memory", "latency", "copy"}
+
+
+def test_sql_and_page_have_what_debug_has() -> None:
+    run = cp.profile(RECORDED / "h100/tables-8192")
+    asked = run.sql("SELECT operator, kernels, time_ms, bound, flops_share, bytes_share FROM device_operators").rows
+    listed = {each.operator: each for each in run.debug().efficiency}
+    assert len(asked) == len(listed) > 5
+    for operator, count, time_ms, bound, flops_share, bytes_share in asked:
+        each = listed[operator]
+        assert (count, bound) == (each.count, each.bound)
+        assert time_ms == pytest.approx(each.time_ms)
+        assert flops_share == (None if each.flops_share is None else pytest.approx(each.flops_share))
+        assert bytes_share == (None if each.bytes_share is None else pytest.approx(each.bytes_share))
+    longest = run.debug().efficiency[0]
+    first = efficiency_sentences(run.debug(), 1)
+    assert longest.operator in first[0]
+    assert f"{100 * (longest.bytes_share or 0):.0f} %" in first[0]
+    behind = header_facts(replace(run.header(), step_ms=96.0, traced_step_ms=79.0))
+    (steps,) = (each for each in behind if "96 ms" in each)
+    assert "79 ms" in steps
+    assert "without the profiler" not in steps, "the program marked steps whose work was not done"
 
 
 def test_a_lower_precision_is_an_upper_bound_by_what_the_run_multiplies() -> None:

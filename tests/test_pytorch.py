@@ -37,6 +37,7 @@ from crystalperf.query.frameworks.ml.pytorch import (
 from crystalperf.query.frameworks.ml.pytorch.findings import (
     FreeingMemory,
     OneLink,
+    SlowRank,
     Starting,
     UnexplainedWait,
     WaitingInPython,
@@ -683,6 +684,16 @@ def test_a_collective_may_have_waited_for_ranks_that_left_no_trace(tmp_path: Pat
     assert (first.ranks, first.missing) == (4, 3)
 
 
+@pytest.mark.parametrize(
+    ("traced_as", "named"),
+    [("/tmp/traces/rank0.pt.trace.json", None), ("/tmp/tmp1x.json", None), ("/tmp/resnet_4.json", "resnet_4.json")],
+)
+def test_a_name_that_many_trainings_have_is_not_a_run_s(traced_as: str, named: str | None) -> None:
+    process = kineto.Process("0")
+    process.header["traceName"] = traced_as
+    assert trace._name(process) == named
+
+
 def test_run_with_the_traces_of_all_ranks_measures_its_network(tmp_path: Path) -> None:
     run = exchanging(tmp_path, 2, 2)
     assert run.predict(["network=2x"]).predicted_ms == pytest.approx(6.0, abs=0.1)
@@ -1016,7 +1027,13 @@ def test_ranks_of_distributed_data_parallel_wait_for_the_slowest() -> None:
         WHERE why = 'collective' AND source.worker_id = 'rank 1' AND target.worker_id = 'rank 0'
     """
     assert rows(run, across) == [(4,)]
-    assert [each.slowest for each in run.debug().measurements if isinstance(each, WaitForSlowest)] == ["rank 1"]
+    debug = run.debug()
+    (waited,) = (each for each in debug.measurements if isinstance(each, WaitForSlowest))
+    assert waited.slowest == "rank 1"
+    (slow,) = (each for each in debug.named_parts if isinstance(each.remark, SlowRank))
+    assert slow.remark == SlowRank("rank 1")
+    assert slow.time_ms == pytest.approx(waited.waited_ms, rel=0.02), "rank 1 waited for nobody"
+    assert run.verdict().bottleneck.name == SlowRank.kind
     faster = run.predict(["cpu_speed=2x"])
     assert faster.predicted_ms is not None
     assert faster.predicted_ms == pytest.approx(0.52 * faster.runtime_ms, rel=0.05)

@@ -36,7 +36,7 @@ ROOT = Path(__file__).parent.parent
 REAL_INPUTS = ROOT.parent / "shared" / "real-inputs"
 PAGES = ROOT / "docs" / "reference"
 PACKAGES = ("indexes", "indexer", "query", "crystalperf", "report", "service", "fleet", "cli")
-ACCELERATOR = (devices.GPU, devices.HBM, devices.PCIE)
+ACCELERATOR = (devices.GPU, devices.HBM, devices.LATENCY, devices.PCIE)
 
 Rows = list[tuple[str, ...]]
 
@@ -179,8 +179,16 @@ def _answer(run: cp.Run, asked: str) -> str:
 
 
 def models() -> str:
-    rows = [(name, f"{each.tflops:g}", f"{each.memory_gbps:g}") for name, each in devices.MODELS.items()]
-    return table(["device", "10¹² operations/s", "memory, 10⁹ bytes/s"], rows)
+    def shown(each: float | None) -> str:
+        return "" if each is None else f"{each:g}"
+
+    rows = [
+        (name, shown(each.tflops), shown(each.tf32), shown(each.fp32), shown(each.fp8), shown(each.memory_gbps),
+         shown(each.memory_gb), each.source, each.checked)
+        for name, each in devices.MODELS.items()
+    ]  # fmt: skip
+    head = ["device", "16-bit", "TF32", "fp32", "fp8", "GB/s", "GB", "source", "checked on"]
+    return table(head, rows)
 
 
 # Resources ------------------------------------------------------------------------------------------------------------

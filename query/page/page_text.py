@@ -15,6 +15,7 @@ from crystalperf.query.text.answers import (
     check_sentences,
     device_name,
     disagreement_words,
+    efficiency_sentences,
     header_facts,
     not_known_sentences,
     nothing_to_do,
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from crystalperf.query.trace.vocabulary import Vocabulary
 
 RANGE = "90 % range"
+
+OPERATORS_ON_DEVICES = 5
+"""Maximum operators whose work on devices the page lists; `debug` and SQL have all."""
 
 HOW = {
     "recorded": "as recorded",
@@ -104,7 +108,10 @@ def page_text(verdict: Verdict, frontend: Frontend) -> PageText:
         not_recorded=tuple(
             frontend.with_remedy(text_of(each, debug.words), each.remedy) for each in debug.not_recorded
         ),
-        measurements=tuple(text_of(each, debug.words) for each in debug.measurements),
+        measurements=(
+            *(text_of(each, debug.words) for each in debug.measurements),
+            *efficiency_sentences(debug, OPERATORS_ON_DEVICES),
+        ),
         stations=TableText(tuple(heads), tuple(map(tuple, stations)), stations_note(debug) if stations else ""),
         next=frontend.next(verdict.next),
         figure=figure_of(unit),

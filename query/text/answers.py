@@ -119,6 +119,10 @@ def _sizes_words(header: Header) -> str:
     return f"{', '.join(texts[:-1])} and {texts[-1]} {slots}"
 
 
+_MARKED = 0.97
+"""A traced step below this share of the step: the program marks ends of steps before devices have done their work."""
+
+
 def _steps_words(header: Header) -> str:
     if header.steps is None or header.step_ms is None:
         return ""
@@ -126,7 +130,29 @@ def _steps_words(header: Header) -> str:
     likely = header.step_interval_ms
     within = "" if likely is None else f"90 % range: {unit.number(likely[0])} to {unit.number(likely[1])}; "
     traced = "" if traced_ms is None else f" without the profiler ({within}traced: {unit.text(traced_ms)})"
+    if traced_ms is not None and traced_ms < _MARKED * header.step_ms:
+        traced = f" (the program marks one every {unit.text(traced_ms)}, before its work is done)"
     return f"{counted(header.steps, 'step')} of {unit.text(header.step_ms)}{traced}"
+
+
+def efficiency_sentences(debug: Debug, most: int) -> list[str]:
+    """The rates that operators reached on devices, the longest first, a sentence each."""
+    unit = time_unit(debug.runtime_ms)
+
+    def reached(value: float | None, scale: float, name: str, share: float | None) -> str:
+        if value is None:
+            return ""
+        return (
+            f", {grouped(round(value / scale))} {name}{'' if share is None else f' ({percent(share, 1)} of the peak)'}"
+        )
+
+    return [
+        f"on devices, {each.operator} takes {unit.text(each.time_ms)}, bound by {each.bound}"
+        f"{reached(each.flops_per_s, 1e12, 'TFLOP/s', each.flops_share)}"
+        f"{reached(each.bytes_per_s, 1e9, 'GB/s', each.bytes_share)}"
+        for each in debug.efficiency[:most]
+        if not unit.is_nothing(each.time_ms)
+    ]
 
 
 def step_sentence(header: Header, answer: Prediction) -> str:

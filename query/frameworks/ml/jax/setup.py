@@ -10,10 +10,17 @@ from crystalperf.query.frameworks import Job, Setup
 def text(job: Job) -> str:
     """Lines for the training loop."""
     folder = job.folder or "/"
-    return f'''# JAX: an XPlane of three steps. First run a few steps without it, which compile.
-import jax
+    return f'''# JAX: the time of a step without the profiler, then an XPlane of six steps.
+import jax, time
+...                      # first a few training steps, which compile
+begin = time.perf_counter()
+for step in range(20):
+    ...                  # your training step
+jax.block_until_ready(state)
+print(f"untraced step: {{(time.perf_counter() - begin) / 20 * 1e3:.1f}} ms")
+
 with jax.profiler.trace("{folder}"):
-    for step in range(3):
+    for step in range(6):
         with jax.profiler.StepTraceAnnotation("train", step_num=step):
             ...          # your training step
             jax.block_until_ready(state)   # without it, the step ends before its work does

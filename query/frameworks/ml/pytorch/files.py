@@ -27,7 +27,7 @@ _RANK = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]{0,400}?"rank"\s*:\s*(?P<ra
 _WORLD_SIZE = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]{0,400}?"world_size"\s*:\s*(?P<size>\d{1,7})')
 
 
-_SAYS_NOTHING = re.compile(r"(?:rank|trace|worker|profile|profiler|pytorch|torch)?[_-]?\d*\.", re.IGNORECASE)
+SAYS_NOTHING = re.compile(r"(?:rank|trace|worker|profile|profiler|pytorch|torch)?[_-]?\d*\.", re.IGNORECASE)
 """File names that many trainings have."""
 
 
@@ -73,7 +73,7 @@ def _named_by_folder(found: Sequence[Application]) -> list[Application]:
     for each in found:
         folder, _, name = os.path.abspath(each.log.origin).rpartition("/")
         own = os.path.basename(folder)
-        if own and len(each.log.parts) == 1 and _SAYS_NOTHING.match(name):
+        if own and len(each.log.parts) == 1 and SAYS_NOTHING.match(name):
             app_id = re.sub(r"[^\w.-]+", "-", own)
             each = replace(each, app_id=app_id, log=replace(each.log, app_id=app_id))
         named.append(each)

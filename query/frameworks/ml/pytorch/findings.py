@@ -123,6 +123,15 @@ class FirstUses(Remark):
 
 
 @dataclass(frozen=True)
+class SlowRank(Remark):
+    """Time in which all other processes waited for this one."""
+
+    kind: ClassVar[str] = "slow-rank"
+
+    process: str
+
+
+@dataclass(frozen=True)
 class MakesBatches(Remark):
     """Time in which the training's thread made its batches itself."""
 

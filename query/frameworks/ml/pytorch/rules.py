@@ -30,6 +30,7 @@ from crystalperf.query.frameworks.ml.pytorch.findings import (
     OverlapPythonWaits,
     OwnBatches,
     ReuseDeviceMemory,
+    SlowRank,
     Starting,
     StartsAccelerator,
     SynchroniseLess,
@@ -48,7 +49,7 @@ from crystalperf.query.frameworks.ml.pytorch.loaders import OWN_BATCHES
 from crystalperf.query.frameworks.ml.pytorch.threads import BETWEEN, UNTRACED, WAITING_IN_PYTHON
 from crystalperf.query.frameworks.ml.pytorch.waits import FREEING, STARTING, WAITING
 from crystalperf.query.frameworks.ml.training import rules
-from crystalperf.query.frameworks.ml.training.devices import HBM
+from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, LATENCY
 from crystalperf.query.frameworks.ml.training.findings import ReadAhead
 from crystalperf.query.frameworks.ml.training.rules import input_waits, launching, of_accelerator
 from crystalperf.query.results.advice import Advice
@@ -152,7 +153,24 @@ def named_parts(
             remark, cause = _NAMED_PARTS[each.name]
             own = {name: ms for name, ms in each.resource_ms.items() if name in (CPU, OTHER)}
             listed.append(NamedPart(remark, own, cause))
+    if (slow := _slow_rank(connection, execution, path)) is not None:
+        listed.append(slow)
     return [*listed, *of_accelerator(execution.properties, path, listed)]
+
+
+def _slow_rank(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, path: Sequence[PathItem]
+) -> NamedPart | None:
+    """The time by which the slowest process delays the others, in proportion on what the path computes on."""
+    within = {"start": execution.scope.start_ms, "end": execution.scope.end_ms}
+    row = connection.execute(sql.text("slowest", rules.__package__), within).fetchone()
+    computes = (CPU, GPU.name, HBM.name, LATENCY.name)
+    own = {name: sum(each.resource_ms.get(name, 0.0) for each in path) for name in computes}
+    whole_ms = sum(own.values())
+    if row is None or row[1] <= 0 or whole_ms <= 0:
+        return None
+    share = min(row[1] / whole_ms, 1.0)
+    return NamedPart(SlowRank(row[0]), {name: share * ms for name, ms in own.items() if ms > 0})
 
 
 def steady(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats]) -> list[Finding]:

@@ -142,6 +142,11 @@ SENTENCES.fixed(
 )
 
 
+@SENTENCES.of(findings.SlowRank)
+def slow_rank(found: findings.SlowRank, _words: Words) -> str:
+    return f"{found.process}, for which the others wait"
+
+
 @SENTENCES.of(findings.WaitsInPython)
 def waits_in_python(found: findings.WaitsInPython, _words: Words) -> str:
     most = "" if found.function is None else f", mostly in {found.function}"

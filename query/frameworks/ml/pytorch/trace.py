@@ -25,6 +25,7 @@ from crystalperf.query.frameworks.ml.pytorch import (
     untraced,
     waits,
 )
+from crystalperf.query.frameworks.ml.pytorch.files import SAYS_NOTHING
 from crystalperf.query.frameworks.ml.pytorch.kineto import MAX_EVENTS, Process, Ran
 from crystalperf.query.frameworks.ml.pytorch.lanes import Built
 from crystalperf.query.frameworks.ml.pytorch.outermost import Outermost, outermost
@@ -160,7 +161,8 @@ def _name(process: Process) -> str | None:
     name = process.header.get("traceName")
     if not isinstance(name, str) or re.search(r"(?:^|/)tmp\w*\.json$", name):
         return None  # the profiler packs a temporary file
-    return shortened(re.sub(r".*/", "", name))
+    name = re.sub(r".*/", "", name)
+    return None if SAYS_NOTHING.match(name) else shortened(name)
 
 
 def _properties(processes: Sequence[Process]) -> dict[str, str]:

@@ -10,10 +10,17 @@ from crystalperf.query.frameworks import Job, Setup
 def text(job: Job) -> str:
     """Lines for the training loop."""
     folder = job.folder or "/"
-    return f'''# TensorFlow 2: an XPlane of three steps.
+    return f'''# TensorFlow 2: the time of a step without the profiler, then an XPlane of six steps.
+import time
 import tensorflow as tf
+...                      # first a few training steps, which build the graph
+begin = time.perf_counter()
+for step in range(20):
+    ...                  # your training step
+print(f"untraced step: {{(time.perf_counter() - begin) / 20 * 1e3:.1f}} ms")
+
 tf.profiler.experimental.start("{folder}")
-for step in range(3):
+for step in range(6):
     with tf.profiler.experimental.Trace("train", step_num=step, _r=1):
         ...              # your training step
 tf.profiler.experimental.stop()

@@ -69,9 +69,13 @@ UNITS: tuple[Unit, ...] = get_args(Unit)
 class Model:
     """Peak rates of a device: 10¹² operations a second and 10⁹ bytes a second from its memory.
 
-    `tflops` are dense matrix products in 16-bit numbers (bfloat16 if it has it) with 32-bit sums, without sparsity;
-    `tf32` the same in TF32 (XF32), None if it has none; `fp32` float32 without it.  `units` are its streaming
-    multiprocessors or compute units, `ghz` their boost clock.  None is not published.
+    All rates are of dense numbers; NVIDIA's data sheets print twice as much, "with sparsity", from Ampere on.  `tflops`
+    are matrix products in 16-bit numbers (bfloat16 if it has it) with 32-bit sums; `tf32` the same in TF32 (XF32) and
+    `fp8` in 8-bit numbers, None if it has none; `fp32` float32 without TF32.  `memory_gb` is the largest version's.
+    `units` are its streaming multiprocessors or compute units, `ghz` their boost clock.  None is not published.
+
+    `source` is the maker's publication, its year, and `checked` the day on which the figures were compared with copies
+    of it or with tables that cite it.
     """
 
     tflops: float
@@ -83,12 +87,19 @@ class Model:
     units: int | None = None
     ghz: float | None = None
     source: str = ""
+    fp8: float | None = None
+    checked: str = "2026-11-27"
 
     def peak_flops(self, unit: Unit) -> float | None:
         """Operations a second of products of one kind; a device without TF32 uses float32."""
-        found = {"16-bit": self.tflops, "tf32": self.tf32 or self.fp32, "fp32": self.fp32, "fp8": 2 * self.tflops}
+        found = {"16-bit": self.tflops, "tf32": self.tf32 or self.fp32, "fp32": self.fp32, "fp8": self.fp8}
         rate = found.get(unit)
         return None if rate is None else rate * 1e12
+
+    def peaks(self) -> dict[str, str]:
+        """Properties of a run, `peak_16-bit` and so on: operations and bytes a second, of the view device_operators."""
+        found = {unit: self.peak_flops(unit) for unit in UNITS} | {"memory": self.memory_gbps * 1e9}
+        return {f"peak_{name}": f"{rate:.6g}" for name, rate in found.items() if rate is not None}
 
     @property
     def instructions(self) -> float | None:
@@ -97,36 +108,42 @@ class Model:
 
 
 MODELS: dict[str, Model] = {
-    # From the makers' data sheets and architecture papers, SXM or OAM form unless the name says otherwise.
-    "P100": Model(21.2, 732, None, 10.6, 16, 4, 56, 1.48, "NVIDIA Tesla P100 white paper"),
-    "V100": Model(125, 900, None, 15.7, 32, 6, 80, 1.53, "NVIDIA V100 data sheet; Volta white paper"),
-    "T4": Model(65, 320, None, 8.1, 16, 4, 40, 1.59, "NVIDIA T4 data sheet; Turing white paper"),
-    "A10": Model(125, 600, 62.5, 31.2, 24, 6, 72, 1.695, "NVIDIA A10 data sheet"),
-    "A100": Model(312, 1555, 156, 19.5, 40, 40, 108, 1.41, "NVIDIA A100 data sheet; Ampere white paper"),
-    "A100-80GB": Model(312, 2039, 156, 19.5, 80, 40, 108, 1.41, "NVIDIA A100 data sheet"),
-    "A100-80GB-PCIE": Model(312, 1935, 156, 19.5, 80, 40, 108, 1.41, "NVIDIA A100 data sheet"),
-    "L4": Model(121, 300, 60, 30.3, 24, 48, 58, 2.04, "NVIDIA L4 data sheet"),
-    "L40S": Model(362, 864, 183, 91.6, 48, 96, 142, 2.52, "NVIDIA L40S data sheet; Ada white paper"),
-    "RTX4090": Model(165.2, 1008, 82.6, 82.6, 24, 72, 128, 2.52, "NVIDIA Ada white paper"),
-    "H100": Model(989, 3350, 494.5, 66.9, 80, 50, 132, 1.83, "NVIDIA H100 data sheet; Hopper white paper"),
-    "H100-PCIE": Model(756, 2000, 378, 51.2, 80, 50, 114, 1.755, "NVIDIA H100 data sheet"),
-    "H200": Model(989, 4800, 494.5, 66.9, 141, 50, 132, 1.83, "NVIDIA H200 data sheet"),
-    "B200": Model(2250, 8000, 1125, 75, 180, 126, 148, 1.965, "NVIDIA HGX B200 data sheet"),
+    # SXM or OAM form unless the name says otherwise.
+    "P100": Model(21.2, 732, None, 10.6, 16, 4, 56, 1.48, "NVIDIA Tesla P100 white paper, 2016"),
+    "P100-PCIE": Model(18.7, 732, None, 9.3, 16, 4, 56, 1.303, "NVIDIA Tesla P100 PCIe data sheet, 2016"),
+    "V100": Model(125, 900, None, 15.7, 32, 6, 80, 1.53, "NVIDIA V100 data sheet, 2020"),
+    "V100-PCIE": Model(112, 900, None, 14, 32, 6, 80, 1.38, "NVIDIA V100 data sheet, 2020"),
+    "V100S-PCIE": Model(130, 1134, None, 16.4, 32, 6, 80, 1.597, "NVIDIA V100 data sheet, 2020"),
+    "T4": Model(65, 320, None, 8.1, 16, 4, 40, 1.59, "NVIDIA T4 data sheet, 2019"),
+    "A10": Model(125, 600, 62.5, 31.2, 24, 6, 72, 1.695, "NVIDIA A10 data sheet, 2021"),
+    "A100": Model(312, 1555, 156, 19.5, 40, 40, 108, 1.41, "NVIDIA A100 data sheet, 2020"),
+    "A100-80GB": Model(312, 2039, 156, 19.5, 80, 40, 108, 1.41, "NVIDIA A100 80 GB data sheet, 2021"),
+    "A100-80GB-PCIE": Model(312, 1935, 156, 19.5, 80, 40, 108, 1.41, "NVIDIA A100 80 GB data sheet, 2021"),
+    "L4": Model(121, 300, 60, 30.3, 24, 48, 58, 2.04, "NVIDIA L4 data sheet, 2023", 242),
+    "L40S": Model(362, 864, 183, 91.6, 48, 96, 142, 2.52, "NVIDIA L40S data sheet, 2023", 733),
+    "RTX4090": Model(165.2, 1008, 82.6, 82.6, 24, 72, 128, 2.52, "NVIDIA Ada white paper 2.01, 2023", 330.3),
+    "H100": Model(989.4, 3350, 494.7, 66.9, 80, 50, 132, 1.83, "NVIDIA Hopper white paper 1.04, 2023", 1978.9),
+    "H100-PCIE": Model(756, 2000, 378, 51.2, 80, 50, 114, 1.755, "NVIDIA H100 data sheet, 2022", 1513),
+    "H200": Model(989.4, 4800, 494.7, 66.9, 141, 50, 132, 1.83, "NVIDIA H200 data sheet, 2024", 1978.9),
+    "B200": Model(2250, 8000, 1125, 75, 180, 126, 148, 1.965, "NVIDIA HGX B200 data sheet, 2025", 4500),
     # One of its two dies, which PyTorch sees as two devices.
-    "MI250X": Model(191.5, 1638, None, 47.9, 64, 8, 110, 1.7, "AMD Instinct MI250X data sheet, halved"),
-    "MI300X": Model(1307, 5300, 653.7, 163.4, 192, 32, 304, 2.1, "AMD Instinct MI300X data sheet"),
-    "TPUv4": Model(275, 1200, memory_gb=32, source="Google Cloud, TPU v4"),
-    "TPUv5e": Model(197, 819, memory_gb=16, source="Google Cloud, TPU v5e"),
-    "TPUv5p": Model(459, 2765, memory_gb=95, source="Google Cloud, TPU v5p"),
-    "TPUv6e": Model(918, 1638, memory_gb=32, source="Google Cloud, TPU v6e"),
+    "MI250": Model(181, 1638, None, 45.3, 64, 8, 104, 1.7, "AMD Instinct MI250 data sheet, halved, 2021"),
+    "MI250X": Model(191.5, 1638, None, 47.9, 64, 8, 110, 1.7, "AMD Instinct MI250X data sheet, halved, 2021"),
+    "MI300X": Model(1307.4, 5300, 653.7, 163.4, 192, 32, 304, 2.1, "AMD Instinct MI300X data sheet, 2023", 2614.9),
+    "TPUv4": Model(275, 1200, memory_gb=32, source="Google Cloud, TPU v4, 2025"),
+    "TPUv5e": Model(197, 819, memory_gb=16, source="Google Cloud, TPU v5e, 2025"),
+    "TPUv5p": Model(459, 2765, memory_gb=95, source="Google Cloud, TPU v5p, 2025"),
+    "TPUv6e": Model(918, 1638, memory_gb=32, source="Google Cloud, TPU v6e, 2025"),
 }
 
 _NAMES = (
-    (r"A100.*PCI.*80|A100 80GB PCI", "A100-80GB-PCIE"), (r"A100.*80", "A100-80GB"), (r"A100", "A100"),
-    (r"GH200|H100 NVL", ""), (r"H100 PCI", "H100-PCIE"), (r"H100", "H100"), (r"H200", "H200"), (r"\bB200", "B200"),
-    (r"V100", "V100"), (r"P100", "P100"), (r"\bT4\b", "T4"), (r"\bL40S", "L40S"), (r"\bL4\b", "L4"),
-    (r"\bA10\b", "A10"), (r"4090\b(?! (?:D|Laptop))", "RTX4090"), (r"MI250", "MI250X"), (r"MI300X", "MI300X"),
-    (r"TPU ?v4", "TPUv4"), (r"TPU ?v5(?:e| lite)", "TPUv5e"), (r"TPU ?v5", "TPUv5p"), (r"TPU ?v6", "TPUv6e"),
+    (r"A100.*PCI.*80|A100 80GB PCI", "A100-80GB-PCIE"), (r"A100.*80", "A100-80GB"), (r"A100.*64", ""),
+    (r"A100", "A100"), (r"GH200|H[12]00 NVL", ""), (r"H100 PCI", "H100-PCIE"), (r"H100", "H100"), (r"H200", "H200"),
+    (r"\bB200", "B200"), (r"V100S", "V100S-PCIE"), (r"V100.*PCI", "V100-PCIE"), (r"V100", "V100"),
+    (r"P100.*PCI", "P100-PCIE"), (r"P100", "P100"), (r"\bT4\b", "T4"), (r"\bL40S", "L40S"), (r"\bL4\b", "L4"),
+    (r"\bA10\b", "A10"), (r"4090\b(?! (?:D|Laptop))", "RTX4090"), (r"MI250X", "MI250X"), (r"MI250", "MI250"),
+    (r"MI300X", "MI300X"), (r"TPU ?v4", "TPUv4"), (r"TPU ?v5(?:e| lite)", "TPUv5e"), (r"TPU ?v5", "TPUv5p"),
+    (r"TPU ?v6", "TPUv6e"),
 )  # fmt: skip
 
 

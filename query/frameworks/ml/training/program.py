@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.resources import Resource, known
-from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, LATENCY, MODEL, PCIE, model_of
+from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, LATENCY, MODEL, MODELS, PCIE, model_of
 from crystalperf.query.frameworks.ml.training.memory import DeviceMemory
 from crystalperf.query.frameworks.ml.training.roofline import Kernel, summary
 from crystalperf.query.inputs.containers import LogFile
@@ -249,10 +249,11 @@ def _run(found: Program, framework: str, log: LogFile, operations: Sequence[Oper
 
 
 def _of_kernels(found: Program, operations: Sequence[Operation]) -> dict[str, str]:
-    """Properties of the run's kernels, and the model of its accelerators if they are all of one."""
+    """Properties of the run's kernels, and the model of its accelerators with its peaks if they are all of one."""
     kernels = ((each.kernel, each.end_ms - each.start_ms) for each in operations if each.kernel is not None)
     models = {model_of(each.model) for each in found.devices if each.accelerator}
-    return {**summary(kernels), MODEL: (models.pop() or "") if len(models) == 1 else ""}
+    model = (models.pop() or "") if len(models) == 1 else ""
+    return {**summary(kernels), MODEL: model, **(MODELS[model].peaks() if model else {})}
 
 
 def _stage_id(number: int) -> str:

@@ -256,6 +256,11 @@ def sending_cost(assumed: assumptions.SendingCost, _words: Words) -> str:
 
 @SENTENCES.of(assumptions.WithoutProfiler)
 def without_profiler(assumed: assumptions.WithoutProfiler, _words: Words) -> str:
+    if assumed.traced_ms < 0.97 * assumed.step_ms:
+        return (
+            f"a step takes {assumed.step_ms:.1f} ms, as its accelerator needs; the program marks one every"
+            f" {assumed.traced_ms:.1f} ms, before that work is done"
+        )
     return (
         f"a step takes {assumed.step_ms:.1f} ms without the profiler, which slows the host and not the GPU"
         f" (traced: {assumed.traced_ms:.1f} ms); all times are without it"

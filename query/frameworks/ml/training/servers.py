@@ -2,9 +2,12 @@
 
 Each worker fetches variables, computes, sends gradients, and starts its next step without waiting for the others.  So
 the step time depends on which workers meet at a server's link.  A trace has a few steps, often the first ones, in which
-all workers fetch at once and then all send at once, while one direction of the link is idle.  Later they may drift
-apart, so that some fetch while others send and steps are shorter.  Whether they do is random and then persists
-(docs/training.md).  This module computes both bounds; the estimate between them is the mean of recorded runs.
+all workers fetch at once and then all send at once, while one direction of the link is idle.  Later they drift apart:
+some fetch while others send, and steps are shorter.  Some runs stay in step (docs/training.md).
+
+Two workers that are apart never meet.  More cannot avoid it, as a link has two directions.  If the link serves them in
+turn, it is never idle; if it shares its rate, they form two groups, one of which fetches while the other sends.  The
+estimate is the mean of both; no recorded step decides.
 """
 
 from __future__ import annotations
@@ -23,10 +26,6 @@ SENDING_MOST = 1.3
 """CPU that either side of gRPC needs for 10⁶ bytes, on a whole core, and the factor by which other machines may differ
 either way: TensorFlow 2.21, base runs of the lab's sweep on two machines.  Processes used 27 and 16 ms a step for
 8.6 MB, of which operators took 10 and 5."""
-
-IN_STEP = 0.2
-"""Mean position of steps between apart (0) and in step (1): twelve base runs of the lab, of which ten drifted apart,
-one stayed in step and one between, 0.1; and the tuning set, 0.2 of two workers and 0.3 of three."""
 
 _KEYS = (
     "fetched_bytes",
@@ -81,6 +80,7 @@ class Step:
     """The expected step time in steady state, ms, and its bounds."""
 
     mean_ms: float
+    """Between workers apart and two groups of workers, of which one fetches while the other sends."""
     apart_ms: float
     """Lower bound: the server's link is never idle while a worker waits for it."""
     together_ms: float
@@ -113,10 +113,15 @@ def steady_step(
     alone = sum(taken) + computing
     contended = (flows[0] / capacity["out"], flows[1] / capacity["in"], sum(flows) / capacity["serving"])
     apart = max(alone, workers * max(contended))
-    shared = [min(capacity[way], capacity["serving"]) / workers for way in ("out", "in")]
-    slowest = (max(took, each / rate) for took, each, rate in zip(taken, flows, shared, strict=True))
-    together = max(computing + sum(slowest), apart)
-    return Step(apart + IN_STEP * (together - apart), apart, together)
+    half = (workers + 1) // 2
+
+    def shared(fetching_at_once: int) -> float:
+        """The step if that many workers fetch at once, and send at once, while the others do the opposite."""
+        rates = (min(capacity[way] / fetching_at_once, capacity["serving"] / workers) for way in ("out", "in"))
+        return computing + sum(max(took, each / rate) for took, each, rate in zip(taken, flows, rates, strict=True))
+
+    together = max(shared(workers), apart)
+    return Step((apart + min(max(shared(half), apart), together)) / 2, apart, together)
 
 
 def steady(execution: Execution, scenario: Scenario) -> Steady | None:
