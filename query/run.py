@@ -198,17 +198,8 @@ class Run:
 
         All answers about it, and their JSON, have the same pseudonyms (query.runfile.anonymize).
         """
-        from crystalperf.query.runfile.anonymize import anonymize_names
-
-        with TemporaryDirectory() as folder:
-            copy = Path(folder) / "run.duckdb"
-            copy.touch(mode=0o600)
-            copyfile(self.path, copy)
-            with guard.fresh() as connection:
-                connection.execute(f"ATTACH {guard.quoted(str(copy))} AS shared; USE shared")
-                anonymize_names(connection, get(self.header().framework))
-                connection.execute("USE memory; DETACH shared")
-            yield Run(copy)
+        with redacted([self]) as (found,):
+            yield found
 
     def debug(self, scope: str = "all") -> Debug:
         """Critical path, seconds on each resource along it, bottleneck (paper §4.2).
@@ -528,6 +519,31 @@ class Run:
         finally:
             self._held.connection = None
             connection.close()
+
+
+@contextmanager
+def redacted(runs: Sequence[Run]) -> Iterator[list[Run]]:
+    """The same runs with their private names replaced by pseudonyms, a name by the same one in all of them.
+
+    Their files are deleted at the end of the block.
+    """
+    from crystalperf.query.runfile.anonymize import anonymize_names
+
+    with TemporaryDirectory() as folder:
+        copies = [Path(folder) / f"run-{number}.duckdb" for number in range(1, len(runs) + 1)]
+        for run, copy in zip(runs, copies, strict=True):
+            copy.touch(mode=0o600)
+            copyfile(run.path, copy)
+        names = [f"shared_{number}" for number in range(len(runs))]
+        with guard.fresh() as connection:
+            for name, copy in zip(names, copies, strict=True):
+                connection.execute(f"ATTACH {guard.quoted(str(copy))} AS {name}")
+            frameworks = [get(each.header().framework) for each in runs]
+            anonymize_names(connection, dict(zip(names, frameworks, strict=True)))
+            connection.execute("USE memory")
+            for name in names:
+                connection.execute(f"DETACH {name}")
+        yield [Run(each) for each in copies]
 
 
 @dataclass(frozen=True)
