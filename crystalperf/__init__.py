@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from crystalperf.query.frameworks.registry import Settings
     from crystalperf.query.page.frontend import Frontend
     from crystalperf.query.results.answers import Advice, Choice, Offer
+    from crystalperf.query.results.comparison import Comparison
     from crystalperf.query.results.page import PageData
     from crystalperf.query.results.recommendations import Candidate
     from crystalperf.query.results.refusals import Refusal
     from crystalperf.query.results.words import Words
-    from crystalperf.query.run import Other
+    from crystalperf.query.run import Other, compare
     from crystalperf.query.sql.rows import Rows
     from crystalperf.query.text.as_json import Answer
 
@@ -38,6 +39,7 @@ __all__ = [
     "Answer",
     "Candidate",
     "Choice",
+    "Comparison",
     "CrystalPerfError",
     "Debug",
     "Frontend",
@@ -58,6 +60,7 @@ __all__ = [
     "Verdict",
     "Words",
     "as_json",
+    "compare",
     "index",
     "open_run",
     "profile",
@@ -69,6 +72,7 @@ _WHERE = {
     "crystalperf.functions": ("Function", "Functions", "Index", "index"),
     "crystalperf.indexes.errors": ("CrystalPerfError", "Remedy"),
     "crystalperf.query.page.frontend": ("Frontend",),
+    "crystalperf.query.results.comparison": ("Comparison",),
     "crystalperf.query.results.page": ("PageData",),
     "crystalperf.query.sql.rows": ("Rows",),
     "crystalperf.query.text.as_json": ("Answer",),
@@ -77,7 +81,7 @@ _WHERE = {
     "crystalperf.query.frameworks.registry": ("Settings",),
     "crystalperf.query.results.refusals": ("Refusal",),
     "crystalperf.query.results.words": ("Words",),
-    "crystalperf.query.run": ("Other",),
+    "crystalperf.query.run": ("Other", "compare"),
 }
 
 

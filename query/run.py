@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -18,9 +18,11 @@ import duckdb
 
 from crystalperf import indexes as contract
 from crystalperf.indexes import guard, store
-from crystalperf.indexes.errors import CrystalPerfError, NoAnswerError, SettingError
+from crystalperf.indexes.errors import CrystalPerfError, InputError, NoAnswerError, SettingError
 from crystalperf.query.advise import machine_prices, verdict
 from crystalperf.query.advise.candidates import candidates
+from crystalperf.query.compare.compare import Given
+from crystalperf.query.compare.compare import compared as compared_sides
 from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.diagnose import diagnosed
 from crystalperf.query.diagnose.stage_statistics import Diagnosis
@@ -54,6 +56,7 @@ from crystalperf.query.results.answers import (
     Verdict,
     WorkerSize,
 )
+from crystalperf.query.results.comparison import Comparison
 from crystalperf.query.results.recommendations import Candidate
 from crystalperf.query.results.refusals import InvalidQuestion, Refusal, RefusedError
 from crystalperf.query.simulate.list_schedule import has_compiled
@@ -68,6 +71,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from crystalperf.query.frameworks.registry import Settings
+    from crystalperf.query.results.comparison_page import ComparisonPage
     from crystalperf.query.results.page import PageData
 
 
@@ -217,6 +221,10 @@ class Run:
             else:
                 found = Diagnosis(diagnose_flow(connection, execution, self._advisor()))
             return replace(found, debug=verdict.completed(found.debug, self.header()))
+
+    def execution(self, scope: str = "all") -> Execution:
+        """A scope of the run as arrays: stages, tasks, slots, and the driver's time."""
+        return self._load(scope)
 
     def candidates(self, debug: Debug) -> list[Candidate]:
         """Candidate recommendations for the whole run, whose diagnosis is `debug`; query.advise.ranking ranks them."""
@@ -544,6 +552,66 @@ def redacted(runs: Sequence[Run]) -> Iterator[list[Run]]:
             for name in names:
                 connection.execute(f"DETACH {name}")
         yield [Run(each) for each in copies]
+
+
+def compare(
+    before: Other | Run | str | Path | Sequence[Other | Run | str | Path],
+    after: Other | Run | str | Path | Sequence[Other | Run | str | Path],
+    *,
+    scope: str = "all",
+    progress: Callable[[str], None] = lambda _: None,
+) -> Comparison:
+    """Runs of a job before and after a change: whether the runtime changed beyond noise, and by which causes.
+
+    A side is a run, the path of a run file or of a log, or several of them, which are pooled.  `scope` is the part of
+    every run to compare, as in Run.debug().  `progress` receives a short description of each step.  Raises InputError
+    if the runs are of different frameworks, or if one is given twice.
+    """
+    one, other = ([Given(each.run, each.name, scope) for each in _listed_runs(side)] for side in (before, after))
+    return compared_sides(one, other, progress)
+
+
+def comparison_page(
+    before: Other | Run | str | Path | Sequence[Other | Run | str | Path],
+    after: Other | Run | str | Path | Sequence[Other | Run | str | Path],
+    *,
+    scope: str = "all",
+    redact: bool = False,
+    progress: Callable[[str], None] = lambda _: None,
+) -> ComparisonPage:
+    """The data of the page of a comparison: that of compare(), timelines, and the difference of sampled stacks.
+
+    With `redact`, names are replaced by pseudonyms as in Run.redacted(), by the same ones in all runs.
+    """
+    from crystalperf.query.page.comparison import comparison_page as page_of
+
+    sides = [_listed_runs(each) for each in (before, after)]
+    runs = [each.run for side in sides for each in side]
+    names = [each.name for side in sides for each in side]
+    _check_different(runs, names)
+    if redact:
+        progress("replacing names")
+        names = [f"{side} {number}" for side, of in zip(("before", "after"), sides, strict=True)
+                 for number in range(1, len(of) + 1)]  # fmt: skip
+    with redacted(runs) if redact else nullcontext(runs) as shown:
+        given = [Given(run, name, scope) for run, name in zip(shown, names, strict=True)]
+        count = len(sides[0])
+        found = compared_sides(given[:count], given[count:], progress)
+        return page_of(found, shown[:count], shown[count:], progress, redacted=redact)
+
+
+def _listed_runs(given: Other | Run | str | Path | Sequence[Other | Run | str | Path]) -> list[Other]:
+    """The runs of a side: one, or several."""
+    return [_other(each) for each in ([given] if isinstance(given, Other | Run | str | Path) else given)]
+
+
+def _check_different(runs: Sequence[Run], names: Sequence[str]) -> None:
+    """Raise InputError if a run is given twice."""
+    seen = dict[Path, str]()
+    for run, name in zip(runs, names, strict=True):
+        if run.path in seen:
+            raise InputError(f"{name}: is the same run as {seen[run.path]}; name another run of the job")
+        seen[run.path] = name
 
 
 @dataclass(frozen=True)

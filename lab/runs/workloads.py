@@ -172,6 +172,9 @@ FROM (SELECT IF(l_orderkey % 10 < 6, 0, l_orderkey) AS k, l_extendedprice, l_com
 JOIN (SELECT o_orderkey AS k, 1.0 AS weight FROM orders UNION ALL SELECT 0, 2.0) o ON l.k = o.k
 """
 
+# The same without a frequent key.
+EVEN = SKEW.replace("< 6", "< 0")
+
 
 def count_vowels(text: str) -> int:
     """The work of the Python workload on each row: plain interpreter work."""
@@ -331,6 +334,7 @@ WORKLOADS: dict[str, Workload] = {
         _sql("q18", ("customer", "orders", "lineitem"), Q18),
         _sql("q21", ("supplier", "lineitem", "orders", "nation"), Q21),
         _sql("skew", ("lineitem", "orders"), SKEW),
+        _sql("even", ("lineitem", "orders"), EVEN),
         _sql("spill", ("lineitem",), SPILL),
         Workload("udf", "tpch", ("orders.parquet",), _views("orders"), _python_udf),
         Workload("kmeans", "tpch", ("lineitem.parquet",), _views("lineitem"), _kmeans),

@@ -1,10 +1,11 @@
 """The contract of a framework: a package that reads its logs, frames and plans, and models its scheduler.
 
-A framework is a frozen `Framework` in three parts, each a dataclass of plain functions, documented at its fields:
+A framework is a frozen `Framework` in four parts, each a dataclass of functions or values, documented at its fields:
 
 Reader   turns its files into a trace; required (query.inputs.reader; stack frames: query.inputs.frames)
 Planner  says what the framework would do in another scenario (query.execution.execution)
 Advisor  adds findings and recommendations of the framework's own (query.diagnose.advisor)
+Comparer says which settings and operators matter if runs are compared (query.diagnose.comparer)
 
 Each part is defined in the lowest package that calls it.  The caller refuses what a framework does not implement.
 Built-in frameworks are packages of this folder; other packages add theirs through the entry point group
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from crystalperf.query.diagnose.advisor import Advisor as Advisor
 from crystalperf.query.diagnose.advisor import Job as Job
 from crystalperf.query.diagnose.advisor import Setup as Setup
+from crystalperf.query.diagnose.comparer import Comparer as Comparer
 from crystalperf.query.execution.execution import Growth as Growth
 from crystalperf.query.execution.execution import MemoryRule as MemoryRule
 from crystalperf.query.execution.execution import Planned as Planned
@@ -38,7 +40,7 @@ from crystalperf.query.trace.vocabulary import with_article as with_article
 
 @dataclass(frozen=True)
 class Framework:
-    """A framework in three parts; only the reader is required."""
+    """A framework in four parts; only the reader is required."""
 
     name: str
     """Its key: in run files, on the command line, and the name of its package."""
@@ -52,6 +54,8 @@ class Framework:
     """Models what it would do in another scenario."""
     advisor: Advisor = field(default_factory=Advisor)
     """Findings and recommendations of this framework alone, and the setup of a job for recording."""
+    comparer: Comparer = field(default_factory=Comparer)
+    """The settings and operators of this framework that matter if runs are compared."""
 
     @property
     def takes_samples(self) -> bool:

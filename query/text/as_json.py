@@ -41,7 +41,10 @@ from crystalperf.query.results.answers import (
     Verdict,
 )
 from crystalperf.query.results.assumptions import Assumption
+from crystalperf.query.results.comparison import Comparison, Foretold, NotCompared, Part
+from crystalperf.query.results.comparison_page import ComparisonPage
 from crystalperf.query.results.findings import Finding
+from crystalperf.query.results.flame_difference import FunctionChange
 from crystalperf.query.results.kinds import Basis, Kind
 from crystalperf.query.results.missing import Missing
 from crystalperf.query.results.not_recorded import NotRecorded
@@ -53,7 +56,20 @@ from crystalperf.query.results.words import Words
 from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.sentences import lines_of, text_of
 
-Answer = Debug | Prediction | Sweep | Advice | Choice | Verdict | Header | Profiled | Failure | PageData
+Answer = (
+    Debug
+    | Prediction
+    | Sweep
+    | Advice
+    | Choice
+    | Verdict
+    | Header
+    | Profiled
+    | Failure
+    | PageData
+    | Comparison
+    | ComparisonPage
+)
 
 KINDS: Mapping[type, str] = {
     Debug: "debug",
@@ -66,6 +82,8 @@ KINDS: Mapping[type, str] = {
     Profiled: "profile",
     Failure: "error",
     PageData: "page",
+    Comparison: "comparison",
+    ComparisonPage: "comparison-page",
 }
 """The kind of an answer in its JSON, by its type."""
 
@@ -84,10 +102,15 @@ _COMPUTED: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
     Verdict: _properties(Verdict, "replay_error_ratio"),
     Sweep: {"knee": knee_of},
     Choice: _properties(Choice, "cheapest", "likely"),
+    Comparison: _properties(Comparison, "change_ms", "explained_share"),
+    Foretold: _properties(Foretold, "error_ratio"),
+    FunctionChange: _properties(FunctionChange, "change_ms", "beyond_noise"),
 }
 """Properties that are computed from an answer's fields and included in its JSON, by type."""
 
 _TEXT = {"type": "string"}
+_KEY = {"type": "string", "description": "the same key in every version"}
+_SENTENCE = {"type": "string", "description": "the sentence for a reader; programs read the kind and the numbers"}
 _WORDS = "#/$defs/Words"
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -107,7 +130,8 @@ def schema_name(answer: type) -> str:
 def _words_of(answer: Answer) -> Words:
     verdict = answer.verdict if isinstance(answer, PageData) else answer
     debug = verdict.debug if isinstance(verdict, Verdict) else verdict
-    return debug.words if isinstance(debug, Debug) else Words()
+    own = getattr(debug, "words", None)
+    return own if isinstance(own, Words) else Words()
 
 
 def _plain(value: Any, name: str, words: Words) -> Any:
@@ -199,6 +223,8 @@ def _schema(answer: type) -> dict[str, Any]:
         known[name]["additionalProperties"] = True  # fields of the kind, which may come from a plugin
     if "Finding" in known:
         known |= _of_kinds()
+    if "Part" in known:
+        known |= {each.__name__: _of_kind(each) for each in (Part, NotCompared)}
     known = _reachable(answer.__name__, {name: _wordless(shape) for name, shape in known.items()})
     if "Recommendation" in known:
         _recommend(known["Recommendation"])
@@ -239,17 +265,15 @@ def _reachable(name: str, known: Mapping[str, dict[str, Any]]) -> dict[str, dict
 
 def _of_kinds() -> dict[str, dict[str, Any]]:
     """The shapes of values with kinds: the properties that all kinds have in common."""
-    kind = {"type": "string", "description": "the same key in every version"}
-    text = {"type": "string", "description": "the sentence for a reader; programs read the kind and the numbers"}
     finding = {
         "title": "Finding",
         "description": Finding.__doc__,
         "type": "object",
         "properties": {
-            "kind": kind,
+            "kind": _KEY,
             "cost_ms": {"type": "number"},
             "basis": {"enum": sorted(get_args(Basis))},
-            "text": text,
+            "text": _SENTENCE,
             "advice": {"anyOf": [{"$ref": "#/$defs/Advice"}, {"type": "null"}]},
             "evidence": {
                 "type": "object",
@@ -258,17 +282,18 @@ def _of_kinds() -> dict[str, dict[str, Any]]:
             },
         },
     }
-    others = {
-        each.__name__: {
-            "title": each.__name__,
-            "description": each.__doc__,
-            "type": "object",
-            "properties": {"kind": kind, "text": text},
-            "additionalProperties": True,
-        }
-        for each in (FindingAdvice, Missing, Remark)
+    return {"Finding": finding, **{each.__name__: _of_kind(each) for each in (FindingAdvice, Missing, Remark)}}
+
+
+def _of_kind(kind: type[Kind]) -> dict[str, Any]:
+    """The shape of values of several kinds: the fields that all of them have."""
+    _, known = msgspec.json.schema_components((kind,), ref_template="#/$defs/{name}")
+    own = known[kind.__name__]["properties"]
+    return {
+        **known[kind.__name__],
+        "properties": {"kind": _KEY, "text": _SENTENCE, **own},
+        "additionalProperties": True,
     }
-    return {"Finding": finding, **others}
 
 
 def _recommend(shape: dict[str, Any]) -> None:

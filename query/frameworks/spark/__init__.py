@@ -9,6 +9,7 @@ interactive.py  whether a person submits the work
 scheduling.py   slots, locality, job barriers; partitions.py: partitioning; memory.py: the heap
 rules.py        advice for findings, and findings of Spark alone; waits.py: of slots and speculative copies
 advise/         recommendations with old and new values; recommendations.py: the kinds
+comparing.py    settings and operators that matter if runs are compared
 private.py      what is redacted in plans
 history.py      logs from a History Server
 setup.py        the settings with which a job writes a log and samples
@@ -23,6 +24,7 @@ from pathlib import Path
 from crystalperf.query.frameworks import Frames, Framework, Operators, Planner, Reader
 from crystalperf.query.frameworks.spark import (
     advise,
+    comparing,
     files,
     frames,
     interactive,
@@ -111,6 +113,7 @@ SPARK = Framework(
         sizes_workers=True,
         loads_code=True,
     ),
+    comparer=comparing.COMPARER,
     advisor=replace(
         rules.RULES,
         candidates=advise.candidates,
