@@ -57,7 +57,7 @@ def listed(what: str) -> Any:
 
 def test_tools_cover_all_questions_and_are_typed() -> None:
     tools = {each.name: each for each in listed("tools")}
-    assert set(tools) == {"analyze", "debug", "predict", "sql", "functions", "why"}
+    assert set(tools) == {"analyze", "debug", "predict", "compare", "sql", "functions", "why"}
     for each in tools.values():
         assert each.description
         assert each.annotations.read_only_hint

@@ -55,7 +55,7 @@ def comparison_page(
     shown = replace(comparison, stages=comparison.stages[:MAX_STAGES])
     progress("drawing the timelines")
     sides = [
-        _side(runs[typical_run(side)], side, scope, [getattr(each, name) for each in shown.stages])
+        _side(runs[_typical_run(side)], side, scope, [getattr(each, name) for each in shown.stages])
         for name, side, runs in (("before", comparison.before, before), ("after", comparison.after, after))
     ]
     progress("comparing stacks")
@@ -64,25 +64,25 @@ def comparison_page(
     return ComparisonPage(
         version=crystalperf.__version__,
         redacted=redacted,
-        page_text=comparison_text(shown, header, [any_samples(runs) for runs in (before, after)]),
-        comparison=_without_paths(shown),
+        page_text=comparison_text(shown, header, [_any_samples(runs) for runs in (before, after)]),
+        comparison=without_paths(shown),
         before=sides[0],
         after=sides[1],
         flames=flames,
     )
 
 
-def typical_run(side: Side) -> int:
+def _typical_run(side: Side) -> int:
     """The position of the run whose runtime is nearest to the median of its side."""
     return min(range(len(side.runs)), key=lambda place: abs(side.runs[place].runtime_ms - side.runtime_ms))
 
 
-def any_samples(runs: Sequence[PagedRun]) -> bool:
+def _any_samples(runs: Sequence[PagedRun]) -> bool:
     """Whether a run of a side has samples."""
     return any(each.header().has_samples for each in runs)
 
 
-def _without_paths(comparison: Comparison) -> Comparison:
+def without_paths(comparison: Comparison) -> Comparison:
     """The comparison with the names by which the user gave the runs in place of the paths of their files."""
     before, after = (
         replace(side, runs=tuple(replace(each, run=each.given) for each in side.runs))

@@ -11,6 +11,7 @@ from crystalperf.query.results.answers import Cause
 from crystalperf.query.results.comparison_page import ComparisonText, PartText
 from crystalperf.query.results.page import TableText
 from crystalperf.query.text.answers import capitalised, cause_words, device_name
+from crystalperf.query.text.comparison import headline, range_sentence
 from crystalperf.query.text.figures import grouped, printable, time_unit
 from crystalperf.query.text.sentences import text_of
 
@@ -39,9 +40,7 @@ def comparison_text(comparison: Comparison, header: Header, samples: Sequence[bo
         settings=_settings(comparison.settings),
         operators=TableText(
             (words.scope, "operator", "before", "after"),
-            tuple(
-                (each.scope, each.name, grouped(each.before), grouped(each.after)) for each in comparison.operators
-            ),
+            tuple((each.scope, each.name, grouped(each.before), grouped(each.after)) for each in comparison.operators),
             "",
         ),
         no_flames=_no_flames(samples),
@@ -87,19 +86,3 @@ def _no_flames(samples: Sequence[bool]) -> str:
         return ""
     sides = "Neither side has any" if not any(samples) else f"The runs {'after' if samples[0] else 'before'} have no"
     return f"{sides} samples, so no function can be compared: record both sides with a profiler."
-
-
-def headline(comparison: Comparison, unit: TimeUnit) -> str:
-    """Whether the runtime changed beyond noise."""
-    found = comparison.difference
-    times = f"{unit.number(found.before_ms)} → {unit.text(found.after_ms)}"
-    return f"{capitalised(found.verdict)}: {times} ({unit.change(found.after_ms, found.before_ms)})."
-
-
-def range_sentence(comparison: Comparison) -> str:
-    """The range of the ratio, and its basis."""
-    found = comparison.difference
-    return (
-        f"90 % range of the ratio: {found.ratio_low:.2f} to {found.ratio_high:.2f}, from {found.source}"
-        f" ({found.runs_before} before, {found.runs_after} after)."
-    )

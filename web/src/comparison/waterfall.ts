@@ -43,7 +43,7 @@ export function waterfall(context: ComparisonContext): HTMLElement {
     page_text.parts.length
       ? el(
           "div",
-          { class: "table", tabindex: 0, role: "region", "aria-labelledby": "parts-title" },
+          { class: "table", tabindex: 0, role: "region", "aria-label": "table of causes" },
           el(
             "table",
             { class: "waterfall" },
