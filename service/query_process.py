@@ -23,8 +23,8 @@ from crystalperf.indexes.errors import InputError, NoAnswerError
 from crystalperf.query.advise.verdict import bottleneck_of
 from crystalperf.query.lookup.frames import resolve_frames
 from crystalperf.query.lookup.functions import Wanted, explain, find, indexes_at_hand, known_names, of_name
-from crystalperf.query.results.answers import Verdict
 from crystalperf.query.page.comparison import without_paths
+from crystalperf.query.results.answers import Verdict
 from crystalperf.query.run import Other, Run, compare, comparison_page
 from crystalperf.query.text.answers import bottleneck_sentence, measure_word, saving_text
 from crystalperf.query.text.as_json import as_json
