@@ -33,7 +33,7 @@ def after_run(tmp_path_factory: pytest.TempPathFactory, shared_home: Path) -> Ru
     """The same query on a faster network, more CPU, and with another version of the recording's settings."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CRYSTALPERF_HOME", str(shared_home))
-        return cp.profile([AFTER], output=tmp_path_factory.mktemp("after") / "after.duckdb")
+        return cp.profile([AFTER], output=tmp_path_factory.mktemp("after") / "nightly-0042.duckdb")
 
 
 @pytest.fixture(scope="module")
