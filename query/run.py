@@ -576,12 +576,13 @@ def comparison_page(
     after: Other | Run | str | Path | Sequence[Other | Run | str | Path],
     *,
     scope: str = "all",
+    answer: Comparison | None = None,
     redact: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> ComparisonPage:
     """The data of the page of a comparison: that of compare(), timelines, and the difference of sampled stacks.
 
-    With `redact`, names are replaced by pseudonyms as in Run.redacted(), by the same ones in all runs.
+    `answer` is the comparison of these runs, if already computed.  With `redact`, names are replaced by pseudonyms as in Run.redacted(), by the same ones in all runs.
     """
     from crystalperf.query.page.comparison import comparison_page as page_of
 
@@ -596,7 +597,9 @@ def comparison_page(
     with redacted(runs) if redact else nullcontext(runs) as shown:
         given = [Given(run, name, scope) for run, name in zip(shown, names, strict=True)]
         count = len(sides[0])
-        found = compared_sides(given[:count], given[count:], progress)
+        found = answer
+        if found is None or redact:
+            found = compared_sides(given[:count], given[count:], progress)
         return page_of(found, shown[:count], shown[count:], progress, redacted=redact)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from markupsafe import Markup
 from crystalperf.query.results.page import PageData
 from crystalperf.query.text.answers import measure_word
 from crystalperf.query.text.as_json import as_json
-from crystalperf.report.embedding import harmless, script_data
+from crystalperf.report.embedding import harmless, script_data, shown
 
 if TYPE_CHECKING:
     from crystalperf.query.results.comparison_page import ComparisonPage
@@ -45,13 +45,14 @@ def render(source: Run | PageData | Data, live: Mapping[str, str] | None = None)
 def render_comparison(source: ComparisonPage | Data) -> str:
     """The page of a comparison, of its data or of the JSON of these data; it sends no requests."""
     data = harmless(source if isinstance(source, Mapping) else as_json(source))
-    return _html("comparison.html.j2", "comparison.js", data, "'none'", name=comparison_name(data))
+    sides = (data["comparison"][side]["runs"] for side in ("before", "after"))
+    name = comparison_name(*([run["app_id"] for run in runs] for runs in sides))
+    return _html("comparison.html.j2", "comparison.js", data, "'none'", name=name)
 
 
-def comparison_name(data: Data) -> str:
+def comparison_name(before: Sequence[str], after: Sequence[str]) -> str:
     """The name by which a page of a comparison is known: the ids of the applications of both sides."""
-    sides = [[each["app_id"] for each in data["comparison"][side]["runs"]] for side in ("before", "after")]
-    return " : ".join(" ".join(side) for side in sides)
+    return shown(" : ".join(" ".join(side) for side in (before, after)))
 
 
 def _html(template: str, code: str, data: Data, connect: str, **facts: str) -> str:

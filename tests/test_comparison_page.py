@@ -127,7 +127,8 @@ def test_page_requests_nothing_and_replaces_only_its_own_kind(data: ComparisonPa
     html = report.render_comparison(data)
     assert "connect-src 'none'" in unescape(html[:2_000])
     assert not re.search(r"<(?:link|iframe|img|object|embed|base|form)\b", html.partition('id="crystalperf-data"')[0])
-    name = report.comparison_name(as_json(data))
+    sides = ([each.app_id for each in side.runs] for side in (data.comparison.before, data.comparison.after))
+    name = report.comparison_name(*sides)
     place = tmp_path / "page.html"
     report.keep(place, html, name)
     report.keep(place, html, name)

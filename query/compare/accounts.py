@@ -45,6 +45,7 @@ class StageAccount:
     task_ms      the time of its tasks by component
     slots        slots that were available while it ran, weighted by wall_ms
     longest, mean   of its tasks' durations, ms, and of the bytes that they read
+    delegates    whether other processes compute for its tasks
     operators    names of the plan's operators that ran in it, `details` with their descriptions, without ids
     """
 
@@ -68,6 +69,7 @@ class StageAccount:
     mean_ms: float
     longest_bytes: float
     mean_bytes: float
+    delegates: bool
 
     @property
     def id(self) -> str:
@@ -216,6 +218,7 @@ def _stages(connection: duckdb.DuckDBPyConnection, execution: Execution, shares:
                 mean_ms=float(length.mean()),
                 longest_bytes=float(read[mine].max()),
                 mean_bytes=float(read[mine].mean()),
+                delegates=bool(execution.delegating & set(numbers)),
             )
         )
     return sorted(found, key=lambda each: each.start_ms)

@@ -14,6 +14,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
 
 from crystalperf.indexes.resources import OTHER
 from crystalperf.query.compare.accounts import (
@@ -37,6 +39,9 @@ SKEWED = 1.25
 
 SPILLED_BYTES = 2**20
 """Minimum difference of spilled bytes that explains a difference of times."""
+
+SLOWER = math.log(1.2)
+"""Logarithm of the factor from which on the time of starting a task shows that CPUs are slower, or shared by more."""
 
 _TINY_MS = 1.0
 
@@ -74,6 +79,15 @@ class Sides:
     @property
     def has_other_memory(self) -> bool:
         return _differs(self.before.memory_bytes or 0.0, self.after.memory_bytes or 0.0) or bool(self.changed("memory"))
+
+    @cached_property
+    def starting_change(self) -> float:
+        """The logarithm of how much longer starting and ending a task takes: the median over the tasks of stages."""
+        one, other = (
+            sorted(stage.task_ms[STARTING] / stage.tasks for stage in each.stages if stage.task_ms[STARTING] > 0)
+            for each in (self.before, self.after)
+        )
+        return _log_ratio(median(one), median(other)) if one and other else 0.0
 
     @property
     def lost_after(self) -> float:
@@ -115,6 +129,9 @@ def _of_pair(sides: Sides, pair: Pair) -> Iterator[CauseEffect]:
 def _of_one_side(sides: Sides, stage: StageAccount, is_after: bool) -> str:
     """Whether a stage without a counterpart is due to another plan of the same query, or to other work."""
     own, other = (sides.after, sides.before) if is_after else (sides.before, sides.after)
+    ms = stage.wall_ms if is_after else -stage.wall_ms
+    if sides.lost_after * ms > 0 and own.first_loss_ms is not None and stage.end_ms > own.first_loss_ms:
+        return "lost-workers"
     known = {each.operators for each in other.stages if each.operators}
     if stage.operators and stage.operators in known:
         return "work"
@@ -145,12 +162,13 @@ def _of_same(sides: Sides, before: StageAccount, after: StageAccount) -> Iterato
             add(_of_component(sides, before, after, name, other - one), other - one)
             continue
         weight = _log_mean(one, other)
-        grown = tasks if name == STARTING else data
-        add(("tasks" if name == STARTING else "input" if sides.has_other_input else "data", ""), weight * grown)
         add(("slots", ""), weight * slots)
         add(("lost-workers" if sides.lost_after * there > 0 else "slots", ""), weight * there)
         add(_of_use(before, after, use), weight * use)
-        rest = other - one - weight * (grown + slots + there + use)
+        grown = weight * (tasks if name == STARTING else data)
+        # Twice the data that takes 1.5 times as long is more data, not also cheaper data.
+        grown, rest = _netted(grown, other - one - grown - weight * (slots + there + use))
+        add(("tasks" if name == STARTING else "input" if sides.has_other_input else "data", ""), grown)
         add(_of_component(sides, before, after, name, rest), rest)
     for (cause, subject), ms in sums.items():
         yield CauseEffect(cause, subject, ms, pair)
@@ -172,8 +190,22 @@ def _of_component(sides: Sides, before: StageAccount, after: StageAccount, name:
     if name == STARTING:
         return "task-overhead", ""
     if name == OTHER:
-        return "unexplained", ""
+        return _of_unmeasured(sides, before, after, ms), ""
     return "device-rate", name
+
+
+def _of_unmeasured(sides: Sides, before: StageAccount, after: StageAccount, ms: float) -> str:
+    """The cause of more or less time that no measurement attributes: CPU waits, other processes, reading.
+
+    Starting a task needs a CPU and little else: if it takes longer in all stages, CPUs are slower or shared.
+    """
+    if sides.starting_change * ms > 0 and abs(sides.starting_change) > SLOWER:
+        return "cpu-wait"
+    if before.delegates and after.delegates:
+        return "delegate"
+    if before.input_bytes > 0 and after.input_bytes > 0:
+        return "reading"
+    return "unexplained"
 
 
 def _ran_after_loss(sides: Sides, before: StageAccount, after: StageAccount) -> bool:

@@ -215,7 +215,7 @@ def _with_foretold(
 
 
 def _foretold(first: Given, before: Account, after: Account) -> Foretold | None:
-    """The prediction of the typical run before for the resources of those after; None if the logs show no difference."""
+    """The prediction of the typical run before for the resources of those after; None if logs show no difference."""
     words = {inner: word for word, inner in reversed(list(first.run.header().vocabulary.settings.items()))}
     texts = []
     for key in FORETOLD:

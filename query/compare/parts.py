@@ -2,21 +2,64 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
+from crystalperf.indexes.resources import OTHER
 from crystalperf.query.compare.accounts import COLLECTION, COMPUTE, COMPUTE_WAIT, REPEATED, STARTING, StageAccount
+from crystalperf.query.compare.causes import SLOWER, CauseEffect, Sides
 from crystalperf.query.results import comparison as results
 from crystalperf.query.results.answers import Cause
 
 if TYPE_CHECKING:
-    from crystalperf.query.compare.causes import CauseEffect, Sides
     from crystalperf.query.results.kinds import Basis
 
 STAGES_SHOWN = 5
 """Maximum stages that a part lists, those with the largest contributions."""
 
 Numbers = Callable[[StageAccount], float]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The effects of one cause, and both sides, as the numbers that its part shows."""
+
+    subject: str
+    found: Sequence[CauseEffect]
+    sides: Sides
+    operators: tuple[results.OperatorChange, ...]
+
+    def sums(self, of: Numbers) -> tuple[float, float]:
+        """A number, summed over the stages of the effects, on both sides."""
+        one, other = (sum(map(of, _once(self.found, side))) for side in (0, 1))
+        return one, other
+
+    def component(self, *names: str) -> tuple[float, float]:
+        """The time of tasks on components."""
+        return self.sums(lambda stage: sum(stage.task_ms.get(name, 0.0) for name in names))
+
+    def spilled(self) -> tuple[float, float]:
+        return self.sums(lambda stage: stage.spill_bytes)
+
+    def read(self) -> tuple[float, float]:
+        return self.sums(lambda stage: stage.read_bytes)
+
+    def worst(self, of: Numbers) -> tuple[float, float]:
+        """A number of the stage with the largest contribution, on both sides."""
+        for one, other in (each.pair for each in sorted(self.found, key=lambda each: -abs(each.ms))):
+            if one is not None and other is not None:
+                return of(one), of(other)
+        return 0.0, 0.0
+
+    def only(self, side: int) -> int:
+        """The number of stages that only one side has."""
+        return sum(1 for each in self.found if each.pair[side] is not None)
+
+
+Base = tuple[float, "Basis", tuple[results.StageChange, ...]]
+Maker = Callable[[Base, Evidence], results.Part]
 
 
 def part_of(
@@ -27,69 +70,74 @@ def part_of(
     operators: tuple[results.OperatorChange, ...],
 ) -> results.Part:
     """A cause as a part of the answer; `found` are its effects."""
-    ms, basis = sum(each.ms for each in found), _BASIS.get(cause, "modelled")
-    base = (ms, basis, _stages(found))
-    before, after = sides.before, sides.after
+    base: Base = (sum(each.ms for each in found), _BASIS.get(cause, "modelled"), _stages(found))
+    return _MAKERS[cause](base, Evidence(subject, found, sides, operators))
 
-    def sums(of: Numbers) -> tuple[float, float]:
-        one, other = (_once(found, side) for side in (0, 1))
-        return sum(map(of, one)), sum(map(of, other))
 
-    def component(name: str) -> tuple[float, float]:
-        return sums(lambda stage: stage.task_ms.get(name, 0.0))
+def _slots(base: Base, seen: Evidence) -> results.Part:
+    before, after = seen.sides.before, seen.sides.after
+    return results.ChangedSlots(*base, before.workers, after.workers, before.slots, after.slots)
 
-    if cause == "input":
-        return results.ChangedInput(*base, before.input_bytes, after.input_bytes)
-    if cause == "data":
-        return results.ChangedData(*base, *sums(lambda stage: stage.read_bytes))
-    if cause == "slots":
-        return results.ChangedSlots(*base, before.workers, after.workers, before.slots, after.slots)
-    if cause == "memory":
-        return results.ChangedMemory(
-            *base,
-            before.memory_bytes,
-            after.memory_bytes,
-            *sums(lambda stage: stage.spill_bytes),
-            *component(COLLECTION),
-            sides.changed("memory"),
-        )
-    if cause == "spill":
-        return results.Spilled(*base, *sums(lambda stage: stage.spill_bytes))
-    if cause == "gc":
-        return results.Collected(*base, *component(COLLECTION))
-    if cause == "device-rate":
-        return results.DeviceRate(*base, subject, *component(subject), *sums(lambda stage: stage.read_bytes))
-    if cause == "cpu-time":
-        return results.ComputeTime(*base, *component(COMPUTE))
-    if cause == "cpu-wait":
-        return results.ComputeWait(*base, *component(COMPUTE_WAIT))
-    if cause == "version":
-        return results.ChangedVersion(*base, before.version or "", after.version or "")
-    if cause == "skew":
-        return results.ChangedSkew(
-            *base, *_worst(found, lambda stage: stage.longest_bytes / max(stage.mean_bytes, 1.0))
-        )
-    if cause == "balance":
-        return results.ChangedBalance(*base, *_worst(found, lambda stage: min(stage.use, 1.0)))
-    if cause == "tasks":
-        return results.ChangedTasks(*base, *sums(lambda stage: stage.tasks), sides.changed("tasks"))
-    if cause == "task-overhead":
-        return results.TaskOverhead(*base, *component(STARTING))
-    if cause == "lost-workers":
-        lost = round(before.lost_workers), round(after.lost_workers)
-        return results.LostWorkers(*base, *lost, *component(REPEATED))
-    if cause == "retries":
-        return results.Repeated(*base, *component(REPEATED))
-    if cause == "plan":
-        return results.ChangedPlan(*base, operators, sides.changed("plan"))
-    if cause == "work":
-        only = [sum(1 for each in found if each.pair[side] is not None) for side in (0, 1)]
-        return results.ChangedWork(*base, *only)
-    for each in get_args(Cause):
-        if cause == "waiting" and each == subject:
-            return results.Waited(*base, each, before.wait_ms.get(each, 0.0), after.wait_ms.get(each, 0.0))
-    raise ValueError(cause)
 
+def _memory(base: Base, seen: Evidence) -> results.Part:
+    memory = seen.sides.before.memory_bytes, seen.sides.after.memory_bytes
+    settings = seen.sides.changed("memory")
+    return results.ChangedMemory(*base, *memory, *seen.spilled(), *seen.component(COLLECTION), settings)
+
+
+def _compute_wait(base: Base, seen: Evidence) -> results.Part:
+    ratio = math.exp(seen.sides.starting_change)
+    measured = abs(seen.sides.starting_change) <= SLOWER
+    basis: Basis = "modelled" if measured else "guessed"
+    waits = seen.component(COMPUTE_WAIT) if measured else seen.component(COMPUTE_WAIT, OTHER)
+    return results.ComputeWait(base[0], basis, base[2], *waits, None if measured else ratio)
+
+
+def _lost(base: Base, seen: Evidence) -> results.Part:
+    lost = round(seen.sides.before.lost_workers), round(seen.sides.after.lost_workers)
+    return results.LostWorkers(*base, *lost, *seen.component(REPEATED))
+
+
+def _waited(base: Base, seen: Evidence) -> results.Part:
+    (cause,) = (each for each in get_args(Cause) if each == seen.subject)
+    before, after = seen.sides.before.wait_ms, seen.sides.after.wait_ms
+    return results.Waited(*base, cause, before.get(cause, 0.0), after.get(cause, 0.0))
+
+
+_MAKERS: Mapping[str, Maker] = {
+    "input": lambda base, seen: results.ChangedInput(
+        *base, seen.sides.before.input_bytes, seen.sides.after.input_bytes
+    ),
+    "data": lambda base, seen: results.ChangedData(*base, *seen.read()),
+    "slots": _slots,
+    "memory": _memory,
+    "spill": lambda base, seen: results.Spilled(*base, *seen.spilled()),
+    "gc": lambda base, seen: results.Collected(*base, *seen.component(COLLECTION)),
+    "device-rate": lambda base, seen: results.DeviceRate(
+        *base, seen.subject, *seen.component(seen.subject), *seen.read()
+    ),
+    "cpu-time": lambda base, seen: results.ComputeTime(*base, *seen.component(COMPUTE)),
+    "cpu-wait": _compute_wait,
+    "delegate": lambda base, seen: results.Delegated(*base, *seen.component(OTHER)),
+    "reading": lambda base, seen: results.Reading(*base, *seen.component(OTHER), *seen.read()),
+    "version": lambda base, seen: results.ChangedVersion(
+        *base, seen.sides.before.version or "", seen.sides.after.version or ""
+    ),
+    "skew": lambda base, seen: results.ChangedSkew(
+        *base, *seen.worst(lambda stage: stage.longest_bytes / max(stage.mean_bytes, 1.0))
+    ),
+    "balance": lambda base, seen: results.ChangedBalance(*base, *seen.worst(lambda stage: min(stage.use, 1.0))),
+    "tasks": lambda base, seen: results.ChangedTasks(
+        *base, *seen.sums(lambda stage: stage.tasks), seen.sides.changed("tasks")
+    ),
+    "task-overhead": lambda base, seen: results.TaskOverhead(*base, *seen.component(STARTING)),
+    "lost-workers": _lost,
+    "retries": lambda base, seen: results.Repeated(*base, *seen.component(REPEATED)),
+    "plan": lambda base, seen: results.ChangedPlan(*base, seen.operators, seen.sides.changed("plan")),
+    "work": lambda base, seen: results.ChangedWork(*base, seen.only(0), seen.only(1)),
+    "waiting": _waited,
+}
+"""The maker of the part of each cause."""
 
 _BASIS: Mapping[str, Basis] = {"waiting": "measured", "work": "measured", "plan": "measured"}
 
@@ -111,12 +159,3 @@ def _stages(found: Sequence[CauseEffect]) -> tuple[results.StageChange, ...]:
 def _once(found: Sequence[CauseEffect], side: int) -> list[StageAccount]:
     """The stages of one side, each once."""
     return list({stage.id: stage for each in found if (stage := each.pair[side]) is not None}.values())
-
-
-def _worst(found: Sequence[CauseEffect], of: Numbers) -> tuple[float, float]:
-    """A number of the stage with the largest contribution, on both sides."""
-    pairs = [each for each in found if all(each.pair)]
-    one, other = max(pairs, key=lambda each: abs(each.ms)).pair
-    assert one is not None
-    assert other is not None
-    return of(one), of(other)

@@ -221,12 +221,39 @@ class ComputeTime(Part):
 
 @dataclass(frozen=True)
 class ComputeWait(Part):
-    """Tasks waited more or less for a CPU, because it was slower, limited, or shared with others."""
+    """Tasks waited more or less for a CPU, because it was slower, limited, or shared with others.
+
+    Times are of tasks.  `start_ratio` is how many times as long starting a task took, where that is the evidence for
+    time that the log does not measure; None where CPU waits are measured.
+    """
 
     kind: ClassVar[str] = "cpu-wait"
 
     before_ms: float
     after_ms: float
+    start_ratio: float | None = None
+
+
+@dataclass(frozen=True)
+class Delegated(Part):
+    """Processes that compute for tasks took longer or shorter for the same data; times are of tasks."""
+
+    kind: ClassVar[str] = "delegate"
+
+    before_ms: float
+    after_ms: float
+
+
+@dataclass(frozen=True)
+class Reading(Part):
+    """Stages that read input took longer or shorter for the same bytes, on no resource that the log measures."""
+
+    kind: ClassVar[str] = "reading"
+
+    before_ms: float
+    after_ms: float
+    before_bytes: float
+    after_bytes: float
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,11 @@ from crystalperf.query.results.page import Figure, Ints, TableText, Texts, Timel
 
 @dataclass(frozen=True)
 class PartText:
-    """A part of the difference: its cause, its sentence, and the stages that it comes from, the largest change first.
+    """A part of the difference: its sentence, and the stages that it comes from, the largest change first.
 
     `ms` is positive if it makes the runs after longer.
     """
 
-    label: str
     text: str
     ms: float
     basis: Basis

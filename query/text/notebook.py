@@ -11,9 +11,9 @@ from crystalperf.query.results.comparison import Comparison
 from crystalperf.query.sql.rows import Rows, of_mappings, rows_of
 from crystalperf.query.sql.rows import sentence_of as sentence_of
 from crystalperf.query.text.answers import bottleneck_sentence
-from crystalperf.query.text.comparison import headline
+from crystalperf.query.text.comparison import verdict_sentence
 from crystalperf.query.text.figures import time_unit
-from crystalperf.query.text.sentences import texts_of
+from crystalperf.query.text.sentences import text_of, texts_of
 
 
 @rows_of.register
@@ -60,12 +60,17 @@ def _point(setting: str, answer: Any) -> dict[str, Any]:
 
 @rows_of.register
 def _(answer: Comparison) -> Rows:
-    return of_mappings([{"kind": each.kind, "ms": each.ms, "basis": each.basis} for each in answer.parts])
+    return of_mappings(
+        [
+            {"kind": each.kind, "ms": each.ms, "basis": each.basis, "text": text_of(each, answer.words)}
+            for each in answer.parts
+        ]
+    )
 
 
 @sentence_of.register
 def _(answer: Comparison) -> str:
-    return headline(answer, time_unit(max(answer.before.runtime_ms, answer.after.runtime_ms)))
+    return verdict_sentence(answer)
 
 
 @sentence_of.register

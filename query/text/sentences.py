@@ -43,7 +43,7 @@ def _generic(value: Kind) -> str:
 @cache
 def _core() -> Sentences:
     """CORE with all sentences: importing these modules registers them."""
-    for subject in ("findings", "missing", "not_recorded", "recommendations", "refusals", "assumptions"):
+    for subject in ("findings", "missing", "not_recorded", "recommendations", "refusals", "assumptions", "comparison"):
         import_module(f"crystalperf.query.text.{subject}")
     return CORE
 

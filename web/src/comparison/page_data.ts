@@ -39,7 +39,6 @@ export interface ComparisonText {
 
 export interface PartText {
   readonly ms: number;
-  readonly label: string;
   readonly text: string;
   readonly basis: Basis;
   /** The stages that it comes from, the largest change first. */

@@ -89,9 +89,7 @@ function partRow(
     el(
       "th",
       { scope: "row" },
-      el("span", { class: "cause" }, shown(part.label, 80)),
-      el("span", { class: `basis ${part.basis}` }, part.basis),
-      el("p", { class: "what" }, ...coded(part.text)),
+      el("p", {}, ...coded(part.text), " ", el("span", { class: `basis ${part.basis}` }, part.basis)),
       stages.length
         ? el("p", { class: "aside small" }, `${stages.join(", ")}${more > 0 ? `, and ${more} more` : ""}`)
         : null,
