@@ -582,7 +582,8 @@ def comparison_page(
 ) -> ComparisonPage:
     """The data of the page of a comparison: that of compare(), timelines, and the difference of sampled stacks.
 
-    `answer` is the comparison of these runs, if already computed.  With `redact`, names are replaced by pseudonyms as in Run.redacted(), by the same ones in all runs.
+    `answer` is the comparison of these runs, if already computed.  With `redact`, names are replaced by pseudonyms as
+    in Run.redacted(), by the same ones in all runs.
     """
     from crystalperf.query.page.comparison import comparison_page as page_of
 

@@ -143,7 +143,7 @@ def _named(paths: list[str]) -> list[Other]:
 
 @contextmanager
 def _comparing() -> Iterator[None]:
-    """Report runs that cannot be compared as such: there is no answer, but every run exists."""
+    """Report runs that cannot be compared: there is no answer, although every run exists."""
     try:
         yield
     except InputError as error:

@@ -91,6 +91,20 @@ def test_tools_answer_as_the_commands_do(crystalperf: Answer, demo_run: Run) -> 
     assert rows["rows"] == json.loads(crystalperf("sql", "--run", run, "--json", "SELECT most FROM scope_resources")[1])
 
 
+def test_comparison_of_the_tool_is_that_of_the_command(crystalperf: Answer, log_run: Run, demo_log_run: Run) -> None:
+    before, after = str(log_run.path), str(demo_log_run.path)
+    failed, found = asked("compare", before=[before], after=[after])
+    assert not failed
+    plain = json.loads(crystalperf("compare", before, after, "--json")[1])
+    assert [each["kind"] for each in found["rows"]] == [each["kind"] for each in plain["parts"]]
+    assert sum(each["ms"] for each in found["rows"]) == pytest.approx(plain["change_ms"], abs=0.1)
+    assert found["facts"]["verdict"] == plain["difference"]["verdict"]
+    assert found["facts"]["before_ms"] == round(plain["before"]["runtime_ms"])
+    failed, words = asked("compare", before=[before], after=[before])
+    assert failed
+    assert "same run" in words
+
+
 @pytest.mark.later
 def test_pages_of_an_answer_join_to_the_whole(demo_run: Run) -> None:
     run = str(demo_run.path)
@@ -148,6 +162,9 @@ def test_functions_and_their_explanations(own_cache: None) -> None:
         ("functions", {"index": "python-3.11", "resource": "gpu"}, "'gpu'"),
         ("functions", {"index": "python-3.11", "limit": 0}, "limit"),
         ("functions", {"index": "python-3.11", "offset": -1}, "offset"),
+        ("compare", {"before": ["no-such-run"], "after": ["no-such-run"]}, "no-such-run"),
+        ("compare", {"before": [], "after": ["no-such-run"]}, "before"),
+        ("compare", {"before": ["http://example.org/log"], "after": ["x"]}, "example.org"),
         ("why", {"function": "no.such.function", "index": "python-3.11"}, "no.such.function"),
     ],
 )
