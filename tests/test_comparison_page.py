@@ -86,6 +86,16 @@ def test_a_side_without_samples_has_a_sentence_in_place_of_stacks(demo_log_run: 
     assert "before" in found.page_text.no_flames
 
 
+def test_a_side_of_two_runs_shows_the_one_whose_stages_are_compared(
+    demo_run: Run, demo_log_run: Run, after_run: Run
+) -> None:
+    found = comparison_page([demo_run, after_run], demo_log_run)
+    shown = {each.before for each in found.comparison.stages if each.before is not None}
+    assert shown == {each for each, row in zip(found.before.timeline.stages, found.before.row, strict=True) if row >= 0}
+    assert found.before.timeline.end_ms == pytest.approx(after_run.debug().runtime_ms, rel=0.3)
+    assert len(found.comparison.before.runs) == 2
+
+
 @pytest.mark.later
 def test_redacted_page_has_no_private_name_and_the_same_figures(
     data: ComparisonPage, demo_run: Run, after_run: Run

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import crystalperf
+from crystalperf.query.compare.pooling import typical
 from crystalperf.query.page import timeline
 from crystalperf.query.page.comparison_text import comparison_text
 from crystalperf.query.page.flame_difference import SampledRun, flame_difference, sampled_run
@@ -55,7 +56,7 @@ def comparison_page(
     shown = replace(comparison, stages=comparison.stages[:MAX_STAGES])
     progress("drawing the timelines")
     sides = [
-        _side(runs[_typical_run(side)], side, scope, [getattr(each, name) for each in shown.stages])
+        _side(runs[typical([each.runtime_ms for each in side.runs])], side, scope, [getattr(each, name) for each in shown.stages])
         for name, side, runs in (("before", comparison.before, before), ("after", comparison.after, after))
     ]
     progress("comparing stacks")
@@ -70,11 +71,6 @@ def comparison_page(
         after=sides[1],
         flames=flames,
     )
-
-
-def _typical_run(side: Side) -> int:
-    """The position of the run whose runtime is nearest to the median of its side."""
-    return min(range(len(side.runs)), key=lambda place: abs(side.runs[place].runtime_ms - side.runtime_ms))
 
 
 def _any_samples(runs: Sequence[PagedRun]) -> bool:

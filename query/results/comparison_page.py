@@ -59,7 +59,7 @@ class ComparisonText:
 
 @dataclass(frozen=True)
 class PageSide:
-    """One run of a side: the only one, or the one whose runtime is nearest to the median.
+    """One run of a side: the only one, or the one with the median runtime, of two in the middle the shorter.
 
     resource_ms  its critical path by resource
     path         segments of its critical path, at most those of a run's page; empty for a stream

@@ -55,7 +55,7 @@ export interface ComparedStage {
   readonly after_resource_ms: Parts;
 }
 
-/** One run of a side: the only one, or the one whose runtime is nearest to the median. */
+/** One run of a side: the only one, or the one with the median runtime. */
 export interface PageSide {
   readonly name: string;
   readonly facts: readonly string[];
