@@ -106,13 +106,12 @@ def _parts(page: Page, found: Comparison, unit: TimeUnit, most: int) -> None:
     rest = [each for each in found.parts if isinstance(each, Unexplained)]
     named = [each for each in found.parts if not isinstance(each, Unexplained)]
     shown = sorted(sorted(named, key=lambda each: -abs(each.ms))[:most], key=named.index)
-    rows = [(each.ms, _text(each, found), each.basis) for each in shown]
+    rows = [(each.ms, _text(each, found)) for each in shown]
     if left := [each for each in named if each not in shown]:
-        rows.append((sum(each.ms for each in left), f"{len(left)} smaller causes (--full)", ""))
-    rows += [(each.ms, _text(each, found), "") for each in rest]
-    for ms, text, basis in rows:
-        known = " (guessed)" if basis == "guessed" else ""
-        page.paragraph(f"{unit.number(ms, signed=True):>8} {unit.name}  {printable(text)}{known}", hanging=" " * 12)
+        rows.append((sum(each.ms for each in left), f"{len(left)} smaller causes (--full)"))
+    rows += [(each.ms, _text(each, found)) for each in rest]
+    for ms, text in rows:
+        page.paragraph(f"{unit.number(ms, signed=True):>8} {unit.name}  {printable(text)}", hanging=" " * 12)
     page.line(f"{unit.number(found.change_ms, signed=True):>8} {unit.name}  in total")
 
 
@@ -121,7 +120,7 @@ def _text(part: Part, found: Comparison) -> str:
     if len(part.stages) == 1:
         only = part.stages[0]
         text += f" ({only.after or only.before})"
-    return text
+    return f"{text} (guessed)" if part.basis == "guessed" else text
 
 
 def _settings(page: Page, found: Comparison, most: int) -> None:

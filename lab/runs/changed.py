@@ -70,11 +70,11 @@ JOBS = (
         ("spark.memory.fraction=0.25",),
         (Change("memory", ("memory",), {"--memory": "512m"}), SLOTS, _input("0.5")),
     ),
-    Job("q18", {"--scale": "0.25"}, _SHUFFLED[1:], (NETWORK, CPU, _input("0.5"), LOST)),
-    Job("udf", {"--scale": "0.25"}, (), (SLOTS, _input("0.5"), CPU)),
-    Job("sorted", {"--scale": "0.25"}, (), (NETWORK, SLOTS, LOST)),
-    Job("q3", {"--scale": "0.25"}, _SHUFFLED[1:], (NETWORK, BROADCAST, WORKERS, CPU)),
+    Job("udf", {"--scale": "0.25"}, (), (SLOTS, _input("0.5"))),
+    Job("sorted", {"--scale": "0.25"}, (), (NETWORK, LOST)),
     Job("gzip-text", {"--scale": "0.5"}, (), (SLOTS, CPU)),
+    Job("q18", {"--scale": "0.25"}, _SHUFFLED[1:], (NETWORK, _input("0.5"), SLOTS)),
+    Job("q3", {"--scale": "0.25"}, _SHUFFLED[1:], (NETWORK, CPU)),
 )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Protocol
 
@@ -29,6 +30,7 @@ from crystalperf.query.results.comparison import (
     Part,
     SettingChange,
     Side,
+    TaskOverhead,
     Unexplained,
 )
 from crystalperf.query.results.refusals import RefusedError
@@ -211,7 +213,29 @@ def _ranked(parts: Sequence[Part], change_ms: float) -> tuple[Part, ...]:
 def _with_foretold(
     parts: Sequence[Part], foretold: Foretold | None, before_ms: float, change_ms: float
 ) -> tuple[Part, ...]:
-    return _ranked(parts, change_ms)
+    """The parts, with effects of fewer or more slots that the account of a stage shows elsewhere.
+
+    A worker with fewer slots often has less CPU, too, for collecting garbage, compiling, and starting tasks.  So other
+    time without a measured cause belongs to the slots, as far as the prediction of the runs before expects it.
+    """
+    slots = next((each for each in parts if isinstance(each, ChangedSlots)), None)
+    if slots is None or foretold is None or foretold.predicted_ms is None:
+        return _ranked(parts, change_ms)
+    gap_ms = foretold.predicted_ms - before_ms - slots.ms
+    moved, found = 0.0, list[Part]()
+    for each in parts:
+        take_ms = 0.0
+        if isinstance(each, ComputeWait | TaskOverhead | Collected | Unexplained) and slots.ms * gap_ms > 0:
+            take_ms = _within(each.ms, gap_ms - moved)
+        moved += take_ms
+        if each is not slots and (take_ms != each.ms or isinstance(each, Unexplained)):
+            found.append(replace(each, ms=each.ms - take_ms))
+    return _ranked([*found, replace(slots, ms=slots.ms + moved)], change_ms)
+
+
+def _within(ms: float, most_ms: float) -> float:
+    """The part of a time that is in the same direction as another and not longer; 0 if it is in the other direction."""
+    return math.copysign(min(abs(ms), abs(most_ms)), ms) if ms * most_ms > 0 else 0.0
 
 
 def _foretold(first: Given, before: Account, after: Account) -> Foretold | None:
