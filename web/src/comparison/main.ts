@@ -2,7 +2,7 @@
 
 import { bar, key } from "../bars.ts";
 import { Tip } from "../canvas.ts";
-import { OTHER, partNames } from "../context.ts";
+import { partNames } from "../context.ts";
 import { button, el, fill } from "../dom.ts";
 import { printable, shown, tied } from "../names.ts";
 import "../page.css";
@@ -98,7 +98,7 @@ function verdict(context: ComparisonContext): HTMLElement {
     ...page_text.warnings.map((each) => el("p", { class: "outcome" }, ...coded(each))),
     ...page_text.predicted.map((each) => el("p", { class: "foretold" }, ...coded(each))),
     el("div", { class: "sides" }, side("before"), side("after")),
-    key(names, { [OTHER]: page_text.devices[OTHER] ?? OTHER }),
+    key(names, page_text.devices),
   );
 }
 

@@ -52,7 +52,7 @@ export class Timelines {
           alone: false,
         }),
     );
-    const legend = el("div", { hidden: true }, key(names));
+    const legend = el("div", { hidden: true }, key(names, page.page_text.devices));
     const { words } = page.page_text;
     const chooser = el(
       "select",

@@ -80,7 +80,7 @@ function partRow(
 ): HTMLElement {
   const { figures, page } = context;
   const { change_ms } = page.comparison;
-  const share = change_ms && part.ms * change_ms > 0 ? percent(part.ms, change_ms) : "";
+  const share = part.ms * change_ms > 0 ? percent(Math.abs(part.ms), Math.abs(change_ms)) : "";
   const stages = part.stages.slice(0, MOST_STAGES).map((each) => shown(each, 90));
   const more = part.stages.length - stages.length;
   return el(
