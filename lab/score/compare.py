@@ -96,17 +96,20 @@ def repeated(recordings: Path) -> Iterator[Pair]:
             yield Pair(f"{suite} {workload}: {names}", workload, one, other, ())
 
 
-def given(run: Recorded, profiles: Path) -> Given:
-    """A recorded run, and the interval of its query."""
-    profiles.mkdir(parents=True, exist_ok=True)
-    file = profiles / f"{'-'.join(run.folder.parts[-3:])}.duckdb"
-    opened = crystalperf.open_run(file) if file.exists() else _profiled(run.folder, file)
+def given(run: Recorded, profiles: Path | None = None) -> Given:
+    """A recorded run, and the interval of its query; its run file is in the cache, or in a folder."""
+    if profiles is None:
+        opened = _profiled(run.folder, None)
+    else:
+        profiles.mkdir(parents=True, exist_ok=True)
+        file = profiles / f"{'-'.join(run.folder.parts[-3:])}.duckdb"
+        opened = crystalperf.open_run(file) if file.exists() else _profiled(run.folder, file)
     with opened.reading() as connection:
         (started_ms,) = connection.execute("SELECT started_at_ms FROM runs").fetchall()[0]
     return Given(opened, run.folder.name, f"{run.start_ms - started_ms}..{run.end_ms - started_ms}")
 
 
-def _profiled(folder: Path, file: Path) -> Run:
+def _profiled(folder: Path, file: Path | None) -> Run:
     inputs = [each for name in ("eventlog", "jfr") if (each := folder / name).is_dir()]
     return crystalperf.profile(inputs or [folder], output=file)
 

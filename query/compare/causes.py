@@ -43,7 +43,12 @@ SPILLED_BYTES = 2**20
 SLOWER = math.log(1.2)
 """Logarithm of the factor from which on the time of starting a task shows that CPUs are slower, or shared by more."""
 
+SPLIT = math.log(2.0) + 1e-6
+"""Logarithm of the factor beyond which more tasks for the same data explain more time of any kind."""
+
 _TINY_MS = 1.0
+
+_UNEXPLAINED = ("unexplained", "")
 
 _OWN = (COMPUTE, COMPUTE_WAIT, COLLECTION, STARTING, OTHER)
 """Components that a worker of its own needs again when it replaces another."""
@@ -51,7 +56,7 @@ _OWN = (COMPUTE, COMPUTE_WAIT, COLLECTION, STARTING, OTHER)
 
 @dataclass(frozen=True)
 class CauseEffect:
-    """ms of one cause in one stage; `subject` tells causes of one kind apart."""
+    """ms of one cause in one stage; `subject` distinguishes causes of one kind."""
 
     cause: str
     subject: str
@@ -170,12 +175,19 @@ def _of_same(sides: Sides, before: StageAccount, after: StageAccount) -> Iterato
         grown, rest = _netted(grown, other - one - grown - weight * (slots + there + use))
         add(("tasks" if name == STARTING else "input" if sides.has_other_input else "data", ""), grown)
         add(_of_component(sides, before, after, name, rest), rest)
+    largest = max(sums, key=lambda each: abs(sums[each]))
+    rest_ms = sums.get(_UNEXPLAINED, 0.0)
+    if rest_ms * sums[largest] < 0:  # time that was unmeasured before is measured now, or the other way round
+        sums[largest] += sums.pop(_UNEXPLAINED)
     for (cause, subject), ms in sums.items():
         yield CauseEffect(cause, subject, ms, pair)
 
 
 def _of_component(sides: Sides, before: StageAccount, after: StageAccount, name: str, ms: float) -> tuple[str, str]:
     """The cause of more or less time on a component for the same data."""
+    split = _log_ratio(before.tasks, after.tasks) - _log_ratio(before.read_bytes, after.read_bytes)
+    if abs(split) > SPLIT and split * ms > 0:  # each task has costs that do not depend on its data
+        return "tasks", ""
     spilled = after.spill_bytes - before.spill_bytes
     if sides.lost_after * ms > 0 and name in _OWN and _ran_after_loss(sides, before, after):
         return "lost-workers", ""

@@ -19,9 +19,12 @@ from crystalperf.query.compare.pooling import pooled, typical
 from crystalperf.query.execution.load import ALL
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.results.comparison import (
+    ChangedSlots,
+    Collected,
     ComparedRun,
     ComparedStage,
     Comparison,
+    ComputeWait,
     DifferentJobs,
     Foretold,
     NotCompared,
@@ -113,7 +116,7 @@ def compared(
         after=_side(after, read[1], other),
         difference=difference(
             [each.runtime_ms for each in read[0]], [each.runtime_ms for each in read[1]],
-            kind_of(header.framework, "runtime"),
+            kind_of(header.framework, "step" if header.measure == "step time" else "runtime"),
         ),
         measure=header.measure,
         scope=first.scope,
@@ -150,6 +153,11 @@ def _checked(before: Sequence[Given], after: Sequence[Given]) -> None:
 def _account(given: Given, progress: Callable[[str], None]) -> Account:
     progress(f"reading {given.name}")
     execution = given.run.execution(given.scope)
+    if execution.stream is not None:
+        raise InputError(
+            f"{given.name}: is a stream of records, and only runs that end are compared; compare the output of"
+            " `analyze` for both streams"
+        )
     if not execution.runtime_ms > 0:
         raise InputError(f"{given.name}: no time passes in it; compare runs that did something")
     outcome = given.run.debug(given.scope).outcome

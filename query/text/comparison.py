@@ -35,7 +35,7 @@ def verdict_sentence(found: results.Comparison) -> str:
 
 
 def foretold_sentence(found: results.Foretold, words: Words) -> str:
-    """What the runs before predicted for the resources of those after."""
+    """The prediction of the runs before for the resources of those after."""
     settings = ", ".join(found.settings)
     if found.predicted_ms is None or found.error_ratio is None:
         why = "; ".join(text_of(each, words) for each in found.refused)
@@ -79,7 +79,7 @@ def _because(settings: Sequence[results.SettingChange]) -> str:
 
 
 def _for_same(before_bytes: float, after_bytes: float) -> str:
-    """What was read on both sides."""
+    """The bytes that both sides read."""
     if before_bytes <= 0 and after_bytes <= 0:
         return "for the same work"
     if abs(after_bytes - before_bytes) <= 0.05 * max(before_bytes, after_bytes):
