@@ -12,6 +12,7 @@ crystalperf analyze LOG [RECORDINGS…]     start here: bottleneck, what to do;
 crystalperf debug RUN [--scope sql:3]     critical path, seconds by resource, findings
 crystalperf predict RUN --set cores=2x    runtime if: workers cores cpu_speed memory
   --set network=2x,4x --set disk=500MB/s  disk network input skew=none partitions=400
+crystalperf compare BEFORE AFTER          slower beyond noise? by which causes?
 crystalperf sql "SELECT …" --run RUN      --index NAME; --json --csv; SHOW TABLES
 crystalperf index list                    indexes of code: function → cpu, disk, net
 crystalperf index show FUNCTION --why     label of a function, with its evidence
@@ -29,8 +30,8 @@ line. If missing data could change an answer, `conclusive` in its JSON is false.
 measured = in the log; modelled = measured plus a named assumption; guessed =
 fits the data, but other causes may fit too. 90 % ranges cover 9 of 10 reruns.
 If a run has no samples, its functions and labels are unknown.
-Tools (crystalperf mcp): analyze debug predict sql functions why; answers have
-rows, limit, offset, next_offset, and at most about 4 000 tokens.
+Tools (crystalperf mcp): analyze debug predict compare sql functions why; answers
+have rows, limit, offset, next_offset, and at most about 4 000 tokens.
 """
 
 

@@ -136,6 +136,37 @@ def predict(run: str, settings: Sequence[str], scope: str = "all", limit: int = 
     return fitting(facts, rows, limit, offset)
 
 
+def compare(before: Sequence[str], after: Sequence[str], limit: int = 20, offset: int = 0) -> Answer:
+    """Compare runs of a job before and after a change; the rows are the parts of the difference, in ms.
+
+    Several runs of a side are pooled, and show how much of the difference is noise.
+    """
+    from crystalperf.cli.runs import find_run
+    from crystalperf.query.run import Other
+    from crystalperf.query.run import compare as compared
+    from crystalperf.query.text.as_json import as_json
+    from crystalperf.query.text.notebook import sentence_of
+
+    sides = []
+    for name, texts in (("before", before), ("after", after)):
+        if not texts:
+            raise SettingError(f"{name}: name a run of this side, or several")
+        sides.append([Other(each, find_run(_local(each))) for each in texts])
+    found = compared(*sides)
+    plain = as_json(found)
+    facts = {
+        "says": sentence_of(found),
+        **{key: plain["difference"][key] for key in ("verdict", "ratio", "ratio_low", "ratio_high", "source")},
+        "before_ms": round(found.before.runtime_ms),
+        "after_ms": round(found.after.runtime_ms),
+        "explained_share": plain["explained_share"],
+        "settings": [each for each in plain["settings"] if each["matters"]],
+        "foretold": plain["foretold"],
+        "not_compared": [each["text"] for each in plain["not_compared"]],
+    }
+    return fitting(facts, plain["parts"], limit, offset)
+
+
 def sql(statement: str, run: str = "", indexes: Sequence[str] = (), limit: int = 50, offset: int = 0) -> Answer:
     """Run one SELECT over a run, indexes or both, in a separate process."""
     from crystalperf.cli.runs import find_run_file
@@ -277,5 +308,5 @@ def _size(value: Any) -> int:
     return len(json.dumps(value, default=str))
 
 
-TOOLS: tuple[Callable[..., Answer], ...] = (analyze, debug, predict, sql, functions, why)
+TOOLS: tuple[Callable[..., Answer], ...] = (analyze, debug, predict, compare, sql, functions, why)
 """All tools; an agent sees their docstrings as descriptions."""

@@ -23,6 +23,7 @@ from crystalperf.cli.options import (
     Output,
     Paths,
     PathsOrRun,
+    Redact,
     RunName,
     Scope,
     Traceback,
@@ -372,6 +373,11 @@ def compare(
     ] = [],  # noqa: B006
     scope: Scope = "all",
     full: Full = False,
+    html: Annotated[
+        str, typer.Option("--html", metavar="FILE", help="also write an HTML page: one file that opens offline")
+    ] = "",
+    redact: Redact = False,
+    force: Annotated[bool, typer.Option("--force", help="replace the page of other runs, or a redacted page")] = False,
     as_json: AsJson = False,
 ) -> int:
     """show whether a job got slower, and which causes the difference has
@@ -380,6 +386,7 @@ def compare(
     Example:
       crystalperf compare monday.log tuesday.log
       crystalperf compare monday-1 monday-2 --to tuesday-1 --to tuesday-2
+      crystalperf compare monday.log tuesday.log --html slower.html --redact
     """
     if not to and len(runs) != 2:
         message = "give two runs; if a side has several, name each run after the change with --to"
@@ -387,7 +394,9 @@ def compare(
     from crystalperf.cli.comparing import compare as answer
 
     before, after = (runs, to) if to else (runs[:1], runs[1:])
-    return answer(before, after, scope, full=full, as_json=as_json)
+    if redact and not html:
+        raise typer.BadParameter("it applies to the page; name its file with --html", param_hint="'--redact'")
+    return answer(before, after, scope, full=full, html=html, redact=redact, force=force, as_json=as_json)
 
 
 @app.command()
@@ -397,12 +406,7 @@ def report(
         str, typer.Option("--output", "-o", metavar="FILE", help="the file to write; RUN.html by default")
     ] = "",
     force: Annotated[bool, typer.Option("--force", help="replace the page of another run, or a redacted page")] = False,
-    redact: Annotated[
-        bool,
-        typer.Option(
-            "--redact", help="hide names of the application, hosts, users, paths and tables, and values in statements"
-        ),
-    ] = False,
+    redact: Redact = False,
     full: Annotated[
         bool,
         typer.Option("--full", help="predict all scenarios of the page, even if that takes minutes for a large run"),

@@ -29,13 +29,29 @@ SETTINGS_SHOWN = 6
 ALL = 1_000
 
 
-def compare(before: Sequence[str], after: Sequence[str], scope: str, *, full: bool, as_json: bool) -> int:
-    """Print where the difference of two sides comes from; returns the exit code."""
+def compare(
+    before: Sequence[str],
+    after: Sequence[str],
+    scope: str,
+    *,
+    full: bool,
+    html: str = "",
+    redact: bool = False,
+    force: bool = False,
+    as_json: bool,
+) -> int:
+    """Print where the difference of two sides comes from, and write its page; returns the exit code."""
     from crystalperf.query.run import compare as compared
 
     sides = [other_runs(each) for each in (before, after)]
     with progress() as step:
+        if html:
+            from crystalperf.cli.page_command import check_comparison, write_comparison
+
+            name = check_comparison(*sides, html, replace=force)  # fail before the work
         answer = compared(*sides, scope=scope, progress=step)
+        if html:
+            write_comparison(*sides, answer, html, name, step, replace=force, redact=redact)
     if as_json:
         write_answer(answer)
     else:

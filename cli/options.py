@@ -142,6 +142,12 @@ Force = Annotated[bool, typer.Option("--force", help="with -o: replace the run o
 Html = Annotated[
     str, typer.Option("--html", metavar="FILE", help="also write an HTML page of the run, as `report` does")
 ]
+Redact = Annotated[
+    bool,
+    typer.Option(
+        "--redact", help="hide names of the application, hosts, users, paths and tables, and values in statements"
+    ),
+]
 Indexes = Annotated[
     list[str],
     typer.Option(

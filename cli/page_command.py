@@ -1,8 +1,8 @@
-"""`crystalperf report`, and the page that `analyze --html` writes."""
+"""`crystalperf report`, and the pages that `analyze --html` and `compare --html` write."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,8 @@ from crystalperf.query.page.frontend import Frontend
 
 if TYPE_CHECKING:
     from crystalperf.query.results.answers import Verdict
-    from crystalperf.query.run import Run
+    from crystalperf.query.results.comparison import Comparison
+    from crystalperf.query.run import Other, Run
 
 
 def report(run_text: str, output: str, *, force: bool, redact: bool, full: bool) -> int:
@@ -56,3 +57,33 @@ def write_page(
         step("writing the page")
         # A redacted page hides the application id, so pass the run's own: the page may replace a page of that run.
         report.keep(path, report.render(data), application, replace=replace)
+
+
+def check_comparison(before: Sequence[Other], after: Sequence[Other], place: str, *, replace: bool) -> str:
+    """The name of a comparison's page.  Raises InputError unless it may be written to `place`."""
+    from crystalperf import report
+
+    sides = ([each.run.header().app_id for each in side] for side in (before, after))
+    name = report.comparison_name(*sides)
+    report.check(Path(place), name, replace=replace)
+    return name
+
+
+def write_comparison(
+    before: Sequence[Other],
+    after: Sequence[Other],
+    answer: Comparison,
+    place: str,
+    name: str,
+    step: Callable[[str], None],
+    *,
+    replace: bool,
+    redact: bool,
+) -> None:
+    """Write the page of a comparison; a redacted one is computed again from runs without names."""
+    from crystalperf import report
+    from crystalperf.query.run import comparison_page
+
+    data = comparison_page(before, after, scope=answer.scope, answer=answer, redact=redact, progress=step)
+    step("writing the page")
+    report.keep(Path(place), report.render_comparison(data), name, replace=replace)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +18,7 @@ import duckdb
 
 from crystalperf import indexes as contract
 from crystalperf.indexes import guard, store
-from crystalperf.indexes.errors import CrystalPerfError, NoAnswerError, SettingError
+from crystalperf.indexes.errors import CrystalPerfError, InputError, NoAnswerError, SettingError
 from crystalperf.query.advise import machine_prices, verdict
 from crystalperf.query.advise.candidates import candidates
 from crystalperf.query.compare.compare import Given
@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from crystalperf.query.frameworks.registry import Settings
+    from crystalperf.query.results.comparison_page import ComparisonPage
     from crystalperf.query.results.page import PageData
 
 
@@ -204,17 +205,8 @@ class Run:
 
         All answers about it, and their JSON, have the same pseudonyms (query.runfile.anonymize).
         """
-        from crystalperf.query.runfile.anonymize import anonymize_names
-
-        with TemporaryDirectory() as folder:
-            copy = Path(folder) / "run.duckdb"
-            copy.touch(mode=0o600)
-            copyfile(self.path, copy)
-            with guard.fresh() as connection:
-                connection.execute(f"ATTACH {guard.quoted(str(copy))} AS shared; USE shared")
-                anonymize_names(connection, get(self.header().framework))
-                connection.execute("USE memory; DETACH shared")
-            yield Run(copy)
+        with redacted([self]) as (found,):
+            yield found
 
     def export(self, to: str, output: str | Path, *, replace: bool = False) -> None:
         """Write the run for another tool: `to` is speedscope, collapsed, pprof, perfetto, otlp or parquet.
@@ -550,6 +542,31 @@ class Run:
             connection.close()
 
 
+@contextmanager
+def redacted(runs: Sequence[Run]) -> Iterator[list[Run]]:
+    """The same runs with their private names replaced by pseudonyms, a name by the same one in all of them.
+
+    Their files are deleted at the end of the block.
+    """
+    from crystalperf.query.runfile.anonymize import anonymize_names
+
+    with TemporaryDirectory() as folder:
+        copies = [Path(folder) / f"run-{number}.duckdb" for number in range(1, len(runs) + 1)]
+        for run, copy in zip(runs, copies, strict=True):
+            copy.touch(mode=0o600)
+            copyfile(run.path, copy)
+        names = [f"shared_{number}" for number in range(len(runs))]
+        with guard.fresh() as connection:
+            for name, copy in zip(names, copies, strict=True):
+                connection.execute(f"ATTACH {guard.quoted(str(copy))} AS {name}")
+            frameworks = [get(each.header().framework) for each in runs]
+            anonymize_names(connection, dict(zip(names, frameworks, strict=True)))
+            connection.execute("USE memory")
+            for name in names:
+                connection.execute(f"DETACH {name}")
+        yield [Run(each) for each in copies]
+
+
 def compare(
     before: Other | Run | str | Path | Sequence[Other | Run | str | Path],
     after: Other | Run | str | Path | Sequence[Other | Run | str | Path],
@@ -563,12 +580,55 @@ def compare(
     every run to compare, as in Run.debug().  `progress` receives a short description of each step.  Raises InputError
     if the runs are of different frameworks, or if one is given twice.
     """
-    sides = [
-        [before] if isinstance(before, Other | Run | str | Path) else before,
-        [after] if isinstance(after, Other | Run | str | Path) else after,
-    ]
-    one, other = ([Given(each.run, each.name, scope) for each in map(_other, side)] for side in sides)
+    one, other = ([Given(each.run, each.name, scope) for each in _listed_runs(side)] for side in (before, after))
     return compared_sides(one, other, progress)
+
+
+def comparison_page(
+    before: Other | Run | str | Path | Sequence[Other | Run | str | Path],
+    after: Other | Run | str | Path | Sequence[Other | Run | str | Path],
+    *,
+    scope: str = "all",
+    answer: Comparison | None = None,
+    redact: bool = False,
+    progress: Callable[[str], None] = lambda _: None,
+) -> ComparisonPage:
+    """The data of the page of a comparison: that of compare(), timelines, and the difference of sampled stacks.
+
+    `answer` is the comparison of these runs, if already computed.  With `redact`, names are replaced by pseudonyms as
+    in Run.redacted(), by the same ones in all runs.
+    """
+    from crystalperf.query.page.comparison import comparison_page as page_of
+
+    sides = [_listed_runs(each) for each in (before, after)]
+    runs = [each.run for side in sides for each in side]
+    names = [each.name for side in sides for each in side]
+    _check_different(runs, names)
+    if redact:
+        progress("replacing names")
+        names = [f"{side} {number}" for side, of in zip(("before", "after"), sides, strict=True)
+                 for number in range(1, len(of) + 1)]  # fmt: skip
+    with redacted(runs) if redact else nullcontext(runs) as shown:
+        given = [Given(run, name, scope) for run, name in zip(shown, names, strict=True)]
+        count = len(sides[0])
+        found = answer
+        if found is None or redact:
+            found = compared_sides(given[:count], given[count:], progress)
+        return page_of(found, shown[:count], shown[count:], progress, redacted=redact)
+
+
+def _listed_runs(given: Other | Run | str | Path | Sequence[Other | Run | str | Path]) -> list[Other]:
+    """The runs of a side: one, or several."""
+    return [_other(each) for each in ([given] if isinstance(given, Other | Run | str | Path) else given)]
+
+
+def _check_different(runs: Sequence[Run], names: Sequence[str]) -> None:
+    """Raise InputError if a run is given twice."""
+    seen = dict[Path, str]()
+    for run, name in zip(runs, names, strict=True):
+        if run.path in seen:
+            raise InputError(f"{name}: is the same run as {seen[run.path]}; name another run of the job")
+        seen[run.path] = name
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -20,13 +20,14 @@ from markupsafe import Markup
 from crystalperf.query.results.page import PageData
 from crystalperf.query.text.answers import measure_word
 from crystalperf.query.text.as_json import as_json
-from crystalperf.report.embedding import harmless, script_data
+from crystalperf.report.embedding import harmless, script_data, shown
 
 if TYPE_CHECKING:
+    from crystalperf.query.results.comparison_page import ComparisonPage
     from crystalperf.query.run import Run
 
 Data = Mapping[str, Any]
-"""The JSON of a PageData (docs/schema/page.json)."""
+"""The JSON of a PageData (docs/schema/page.json) or of a ComparisonPage (docs/schema/comparison-page.json)."""
 
 
 def render(source: Run | PageData | Data, live: Mapping[str, str] | None = None) -> str:
@@ -36,27 +37,47 @@ def render(source: Run | PageData | Data, live: Mapping[str, str] | None = None)
     docs/schema/prediction.json.  Without it the page sends no requests.
     """
     data = {**harmless(data_of(source)), "live": None if live is None else dict(live)}
-    script, styles = _asset("page.js"), _asset("page.css")
+    connect = "'none'" if live is None else " ".join(sorted({_origin(each) for each in live.values()}))
+    measure = measure_word(data["verdict"]["debug"]["measure"])
+    return _html("page.html.j2", "page.js", data, connect, measure=measure)
+
+
+def render_comparison(source: ComparisonPage | Data) -> str:
+    """The page of a comparison, of its data or of the JSON of these data; it sends no requests."""
+    data = harmless(source if isinstance(source, Mapping) else as_json(source))
+    sides = (data["comparison"][side]["runs"] for side in ("before", "after"))
+    name = comparison_name(*([run["app_id"] for run in runs] for runs in sides))
+    return _html("comparison.html.j2", "comparison.js", data, "'none'", name=name)
+
+
+def comparison_name(before: Sequence[str], after: Sequence[str]) -> str:
+    """The name by which a page of a comparison is known: the ids of the applications of both sides."""
+    return shown(" : ".join(" ".join(side) for side in (before, after)))
+
+
+def _html(template: str, code: str, data: Data, connect: str, **facts: str) -> str:
+    """A page from its template, its script and its data; `connect` are the addresses that it may request."""
+    script, styles = _asset(code), _asset("page.css")
     policy = {
         "default-src": "'none'",
         "script-src": _hashed(script),
         "style-src": _hashed(styles),
         "img-src": "data:",
-        "connect-src": "'none'" if live is None else " ".join(sorted({_origin(each) for each in live.values()})),
+        "connect-src": connect,
         "base-uri": "'none'",
         "form-action": "'none'",
     }
     return (
         _environment()
-        .get_template("page.html.j2")
+        .get_template(template)
         .render(
             data=data,
             page_text=data["page_text"],
-            measure=measure_word(data["verdict"]["debug"]["measure"]),
             embedded=Markup(script_data(data)),
             script=Markup(script),
             styles=Markup(styles),
             policy="; ".join(f"{name} {value}" for name, value in policy.items()),
+            **facts,
         )
     )
 

@@ -18,7 +18,7 @@ from starlette.routing import Match
 from starlette.routing import Route as Routed
 
 from crystalperf.service import problems, responses
-from crystalperf.service.endpoints import health, indexes, jobs, pages, runs, sql
+from crystalperf.service.endpoints import comparisons, health, indexes, jobs, pages, runs, sql
 from crystalperf.service.openapi import document
 from crystalperf.service.problems import ProblemError, busy
 from crystalperf.service.routes import Answer, ParameterValues, Route
@@ -51,6 +51,7 @@ ROUTES: tuple[Route, ...] = (
         },
     ),
     *runs.ROUTES,
+    *comparisons.ROUTES,
     *jobs.ROUTES,
     *sql.ROUTES,
     *indexes.ROUTES,

@@ -11,7 +11,8 @@ import json
 import os
 import resource
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -22,8 +23,9 @@ from crystalperf.indexes.errors import InputError, NoAnswerError
 from crystalperf.query.advise.verdict import bottleneck_of
 from crystalperf.query.lookup.frames import resolve_frames
 from crystalperf.query.lookup.functions import Wanted, explain, find, indexes_at_hand, known_names, of_name
+from crystalperf.query.page.comparison import without_paths
 from crystalperf.query.results.answers import Verdict
-from crystalperf.query.run import Run
+from crystalperf.query.run import Other, Run, compare, comparison_page
 from crystalperf.query.text.answers import bottleneck_sentence, measure_word, saving_text
 from crystalperf.query.text.as_json import as_json
 from crystalperf.query.text.figures import time_unit
@@ -120,6 +122,34 @@ def report(run: str, live: dict[str, str] | None) -> Answer:
     return page(_opened(run), live)
 
 
+def comparison(run: str, before: list[str], after: list[str], scope: str) -> Answer:
+    """The JSON of `compare --json`, with names of runs instead of their paths; `run` is the first of them."""
+    with _comparing():
+        return as_json(without_paths(compare(_named(before), _named(after), scope=scope)))
+
+
+def comparison_report(run: str, before: list[str], after: list[str], scope: str) -> Answer:
+    """The page of a comparison."""
+    from crystalperf.service.reports import comparison as page
+
+    with _comparing():
+        return page(comparison_page(_named(before), _named(after), scope=scope))
+
+
+def _named(paths: list[str]) -> list[Other]:
+    """The runs of a side by their names."""
+    return [Other(Path(each).stem, _opened(each)) for each in paths]
+
+
+@contextmanager
+def _comparing() -> Iterator[None]:
+    """Report runs that cannot be compared: there is no answer, although every run exists."""
+    try:
+        yield
+    except InputError as error:
+        raise NoAnswerError(str(error)) from error
+
+
 def indexes() -> Answer:
     """The JSON of `index list --json`, without paths of this machine."""
     return [{key: value for key, value in each.items() if key != "path"} for each in indexes_at_hand()[0]]
@@ -176,6 +206,8 @@ QUESTIONS: Mapping[str, Callable[..., Answer]] = {
         predict,
         summary,
         report,
+        comparison,
+        comparison_report,
         indexes,
         functions,
         function,

@@ -74,7 +74,7 @@ def test_a_wrong_argument_is_named_with_what_is_allowed(tool: str, arguments: di
 
 def test_tools_cover_all_questions_and_are_typed() -> None:
     tools = {each.name: each for each in listed("tools")}
-    assert set(tools) == {"analyze", "debug", "predict", "sql", "functions", "why"}
+    assert set(tools) == {"analyze", "debug", "predict", "compare", "sql", "functions", "why"}
     for each in tools.values():
         assert each.description
         assert each.annotations.read_only_hint
@@ -106,6 +106,20 @@ def test_tools_answer_as_the_commands_do(crystalperf: Answer, demo_run: Run) -> 
     assert asked_for["rows"][0]["predicted_ms"] == round(predicted["predicted_ms"])
     _, rows = asked("sql", run=run, statement="SELECT most FROM scope_resources")
     assert rows["rows"] == json.loads(crystalperf("sql", "--run", run, "--json", "SELECT most FROM scope_resources")[1])
+
+
+def test_comparison_of_the_tool_is_that_of_the_command(crystalperf: Answer, log_run: Run, demo_log_run: Run) -> None:
+    before, after = str(log_run.path), str(demo_log_run.path)
+    failed, found = asked("compare", before=[before], after=[after])
+    assert not failed
+    plain = json.loads(crystalperf("compare", before, after, "--json")[1])
+    assert [each["kind"] for each in found["rows"]] == [each["kind"] for each in plain["parts"]]
+    assert sum(each["ms"] for each in found["rows"]) == pytest.approx(plain["change_ms"], abs=0.1)
+    assert found["facts"]["verdict"] == plain["difference"]["verdict"]
+    assert found["facts"]["before_ms"] == round(plain["before"]["runtime_ms"])
+    failed, words = asked("compare", before=[before], after=[before])
+    assert failed
+    assert "same run" in words
 
 
 @pytest.mark.later
@@ -165,6 +179,9 @@ def test_functions_and_their_explanations(own_cache: None) -> None:
         ("functions", {"index": "python-3.11", "resource": "gpu"}, "'gpu'"),
         ("functions", {"index": "python-3.11", "limit": 0}, "limit"),
         ("functions", {"index": "python-3.11", "offset": -1}, "offset"),
+        ("compare", {"before": ["no-such-run"], "after": ["no-such-run"]}, "no-such-run"),
+        ("compare", {"before": [], "after": ["no-such-run"]}, "before"),
+        ("compare", {"before": ["http://example.org/log"], "after": ["x"]}, "example.org"),
         ("why", {"function": "no.such.function", "index": "python-3.11"}, "no.such.function"),
     ],
 )

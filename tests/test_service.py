@@ -127,6 +127,51 @@ def test_predictions_are_those_of_predict(
     assert served.get("/api/runs/demo-log/predict", params=asked).json() == wanted
 
 
+def test_comparisons_are_those_of_compare(served: Served, file: Path, as_typed: Callable[..., Any]) -> None:
+    other = next(each for each in sorted((served.home / "runs").glob("*.duckdb")) if each != file)
+    found = served.get("/api/compare", params={"before": other.stem, "after": file.stem})
+    assert found.status_code == 200
+    typed = as_typed("compare", other, file)
+    for side in ("before", "after"):
+        for each in typed[side]["runs"]:
+            each["run"] = each["given"] = Path(each["given"]).stem
+    assert found.json() == typed
+    assert str(served.home) not in found.text
+    page = served.get("/compare", params={"before": other.stem, "after": file.stem})
+    assert page.status_code == 200
+    assert "connect-src 'none'" in page.headers["content-security-policy"]
+    assert 'id="crystalperf-data"' in page.text
+    assert str(served.home) not in page.text
+
+
+@pytest.mark.parametrize(
+    ("parameters", "status", "says"),
+    [
+        ({"before": "demo-log", "after": "no-such-run"}, 404, "no-such-run"),
+        ({"before": "demo-log"}, 400, "after"),
+        ({"before": "demo-log", "after": "demo-log"}, 422, "same run"),
+        ({"before": ["demo-log"] * 11, "after": "demo-log"}, 400, "10 runs"),
+        ({"before": "../demo-log", "after": "demo-log"}, 404, "no run"),
+    ],
+    ids=str,
+)
+def test_runs_that_cannot_be_compared_get_a_sentence(
+    served: Served, parameters: dict[str, Any], status: int, says: str
+) -> None:
+    found = served.get("/api/compare", params=parameters)
+    assert found.status_code == status
+    assert says in found.json()["detail"]
+
+
+def test_two_runs_are_chosen_in_the_list_or_by_name(served: Served) -> None:
+    page = served.get("/").text
+    for run in ("demo-log",):
+        for side in ("before", "after"):
+            assert f'<input type="radio" name="{side}" value="{run}"' in page
+    form = served.get("/compare", params={"after": "demo-log"}).text
+    assert '<option value="demo-log" selected>' in form.partition('name="after"')[2]
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "statement",

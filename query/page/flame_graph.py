@@ -7,6 +7,7 @@ parents.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -19,7 +20,7 @@ from crystalperf.indexes.resources import OTHER, with_other
 from crystalperf.query import sql
 from crystalperf.query.attribution.code.names import declaring_names
 from crystalperf.query.execution.evidence import sampled_sums
-from crystalperf.query.page.stacktree import least_cut, name_of, pairs, tree_of
+from crystalperf.query.page.stacktree import Tree, least_cut, name_of, pairs, tree_of
 from crystalperf.query.results.page import FlameGraph, Labels, Sampled
 from crystalperf.query.text.figures import grouped
 from crystalperf.query.trace.records import Floats, Ints
@@ -49,32 +50,20 @@ def flame_graph(
     connection: duckdb.DuckDBPyConnection, execution: Execution, stages: Sequence[str]
 ) -> FlameGraph | None:
     """The sampled stacks of a scope; None without samples.  `stages` are those of the timeline."""
-    names = with_other(execution.names)
-    query = sql.text("sampled_stacks").format(sums=sampled_sums(execution.names))
-    bounds = [execution.scope.start_ms, execution.scope.end_ms]
-    rows = connection.execute(query, [*bounds, list(stages)]).fetchnumpy()
-    if not len(rows["stack_id"]):
+    rows = sampled(connection, execution, stages)
+    if not len(rows.stacks):
         return None
-    stacks, place = np.unique(np.asarray(rows["stack_id"]).astype(np.int64), return_inverse=True)
-    frames, tree = tree_of(connection, stacks)
-    operators, of_stack = _operators(connection, stacks)
-    stage, operator = np.asarray(rows["owner"]).astype(np.int64), of_stack[place]
+    frames, tree = tree_of(connection, rows.stacks)
+    operators, of_stack = _operators(connection, rows.stacks)
+    stage, operator = rows.owner, of_stack[rows.place]
     owner = pairs(stage + 1, operator + 1)
-    time = np.stack([np.asarray(rows[name], dtype=np.float64) for name in names], axis=1).round(_EXACT)
-    waiting = np.where(np.asarray(rows["waits"]).astype(bool), time[:, -1], 0.0)
-    table = np.column_stack([time[:, :-1], waiting, time[:, -1] - waiting])
-    node = tree.end[place]
-    total_ms = tree.totals(np.bincount(node, table.sum(axis=1), len(tree.parent)).astype(np.float64))
+    node = tree.end[rows.place]
+    total_ms = tree.totals(np.bincount(node, rows.time_ms.sum(axis=1), len(tree.parent)).astype(np.float64))
     kept, target, cut_ms = least_cut(tree, total_ms, node, owner, most_nodes=MAX_NODES, most_rows=MAX_ROWS)
     _, first, which = np.unique(pairs(target[node], owner), return_index=True, return_inverse=True)
-    sums = np.stack([np.bincount(which, column, len(first)).astype(np.float64) for column in table.T], axis=1)
-    used, frame = _renumbered(kept.frame)
-    page_text = ""
-    if cut_ms:
-        page_text = (
-            f"{grouped(len(kept.frame))} of {grouped(len(tree.frame))} branches are shown; the time of every other one"
-            f" (at most {cut_ms:.0f} ms) is added to its nearest shown caller"
-        )
+    sums = np.stack([np.bincount(which, column, len(first)).astype(np.float64) for column in rows.time_ms.T], axis=1)
+    names = with_other(execution.names)
+    used, frame = renumbered(kept.frame)
     return FlameGraph(
         frames=tuple(frames[each] for each in used),
         parent=tuple(kept.parent.tolist()),
@@ -91,7 +80,49 @@ def flame_graph(
         labels=_labels(connection, execution, {frames[each]: row for row, each in enumerate(used)}),
         mixed_below_share=MIXED,
         why=WHY,
-        coarsened=page_text,
+        coarsened=cut_sentence(kept, tree, cut_ms),
+    )
+
+
+@dataclass(frozen=True)
+class SampledRows:
+    """Sampled time of a scope, a row for each stack and owner; see sql/sampled_stacks.sql.
+
+    stacks      the ids of all stacks, sorted, (stacks,)
+    place       position of the row's stack among them, (rows,)
+    owner       position of the row's stage, -1 for the driver
+    time_ms     (rows, kinds): a column for each resource, then waiting and unknown time
+    square_ms2  variance of the row's time, if samples are independent
+    """
+
+    stacks: Ints
+    place: Ints
+    owner: Ints
+    time_ms: Floats
+    square_ms2: Floats
+
+
+def sampled(connection: duckdb.DuckDBPyConnection, execution: Execution, stages: Sequence[str]) -> SampledRows:
+    """The sampled time of a scope by stack, and by stage of `stages`."""
+    names = with_other(execution.names)
+    query = sql.text("sampled_stacks").format(sums=sampled_sums(execution.names))
+    bounds = [execution.scope.start_ms, execution.scope.end_ms]
+    rows = connection.execute(query, [*bounds, list(stages)]).fetchnumpy()
+    stacks, place = np.unique(np.asarray(rows["stack_id"]).astype(np.int64), return_inverse=True)
+    time = np.stack([np.asarray(rows[name], dtype=np.float64) for name in names], axis=1).round(_EXACT)
+    waiting = np.where(np.asarray(rows["waits"]).astype(bool), time[:, -1], 0.0)
+    table = np.column_stack([time[:, :-1], waiting, time[:, -1] - waiting])
+    square = np.asarray(rows["square_ms2"], dtype=np.float64).round(_EXACT)
+    return SampledRows(stacks, place, np.asarray(rows["owner"]).astype(np.int64), table, square)
+
+
+def cut_sentence(kept: Tree, tree: Tree, cut_ms: float) -> str:
+    """How many branches of a tree are shown; '' if all are."""
+    if not cut_ms:
+        return ""
+    return (
+        f"{grouped(len(kept.frame))} of {grouped(len(tree.frame))} branches are shown; the time of every other one"
+        f" (at most {cut_ms:.0f} ms) is added to its nearest shown caller"
     )
 
 
@@ -109,7 +140,7 @@ def _column(sums: Floats, number: int) -> tuple[float, ...]:
     return tuple(np.round(sums[:, number], _DECIMALS).tolist())
 
 
-def _renumbered(frame: Ints) -> tuple[list[int], Ints]:
+def renumbered(frame: Ints) -> tuple[list[int], Ints]:
     """The used frames, in order, and the position of each node's frame among them; -1 stays."""
     used, place = np.unique(frame, return_inverse=True)
     return used[1:].tolist(), place.ravel() - 1  # the first is that of the root, -1

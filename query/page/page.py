@@ -48,7 +48,7 @@ def page_data(  # noqa: PLR0913 - what Run.page_data() knows, and its options by
     shorter = replace(
         debug,
         stages=tuple(each for each in debug.stages if each.id in kept),
-        critical_path=_longest(debug.critical_path),
+        critical_path=longest(debug.critical_path),
     )
     return PageData(
         version=crystalperf.__version__,
@@ -62,7 +62,7 @@ def page_data(  # noqa: PLR0913 - what Run.page_data() knows, and its options by
     )
 
 
-def _longest(path: Sequence[PathItem]) -> tuple[PathItem, ...]:
+def longest(path: Sequence[PathItem]) -> tuple[PathItem, ...]:
     """The longest segments, in order of time."""
     ranked = sorted(path, key=lambda each: each.start_ms - each.end_ms)[:MAX_PATH]
     return tuple(sorted(ranked, key=lambda each: each.start_ms))

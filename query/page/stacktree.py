@@ -6,6 +6,7 @@ All operations process a whole level at a time: a million samples may have half 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -101,6 +102,35 @@ def tree_of(connection: duckdb.DuckDBPyConnection, stacks: Ints) -> tuple[list[s
         end[stack] = levels[-1] + which
         levels.append(levels[-1] + len(keys))
     return names, Tree(np.concatenate(parents), np.concatenate(frames), end, tuple(levels))
+
+
+def merged(trees: Sequence[tuple[Sequence[str], Tree]]) -> tuple[list[str], Tree, list[Ints]]:
+    """Trees of several runs as one: the names of its frames, the tree, and the node in it of each node of each tree.
+
+    Nodes of two trees are the same if their parents are, and the names of their frames.  Tree.end is empty.
+    """
+    names = sorted({name for of_run, _ in trees for name in of_run})
+    number = {name: place for place, name in enumerate(names)}
+    frame_of = [np.array([number[name] for name in of_run], dtype=np.int64) for of_run, _ in trees]
+    nodes = [np.zeros(len(tree.parent), dtype=np.int64) for _, tree in trees]
+    parents, frames, levels = [np.array([-1])], [np.array([-1])], [0, 1]
+    for depth in range(1, max(len(tree.levels) for _, tree in trees) - 1):
+        parts = [
+            slice(*tree.levels[depth : depth + 2]) if depth + 1 < len(tree.levels) else slice(0) for _, tree in trees
+        ]
+        keys = [
+            place[tree.parent[part]] * len(names) + numbers[tree.frame[part]]
+            for (_, tree), numbers, place, part in zip(trees, frame_of, nodes, parts, strict=True)
+        ]
+        known, which = np.unique(np.concatenate(keys), return_inverse=True)
+        bounds = np.cumsum([0, *map(len, keys)])
+        for place, part, (first, last) in zip(nodes, parts, pairwise(bounds.tolist()), strict=True):
+            place[part] = levels[-1] + which[first:last]
+        parents.append(known // len(names))
+        frames.append(known % len(names))
+        levels.append(levels[-1] + len(known))
+    tree = Tree(np.concatenate(parents), np.concatenate(frames), np.zeros(0, dtype=np.int64), tuple(levels))
+    return names, tree, nodes
 
 
 def least_cut(

@@ -1,13 +1,13 @@
-"""Anonymizes a run file: replaces the names of people, machines and data; its figures stay.
+"""Anonymizes run files: replaces the names of people, machines and data; their figures stay.
 
-Names are replaced in the texts of the log, before any query.  So every answer, sentence and page from the file has
+Names are replaced in the texts of the log, before any query.  So every answer, sentence and page from the files has
 them replaced, and consistently.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -55,36 +55,71 @@ _TEXTS = (
 """Columns whose text may contain names."""
 
 
-def anonymize_names(connection: duckdb.DuckDBPyConnection, framework: ReadableFramework) -> None:
-    """Replace the names in the run file that is the connection's current database."""
-    names = Pseudonyms(framework.reader.private)
-    own = [
-        (table.name, column.name)
-        for table in framework.reader.raw()
-        for column in table.columns
-        if column.type.startswith("VARCHAR") and "[]" not in column.type and not column.name.endswith("_id")
-    ]
-    texts = [*_TEXTS, *own]
-    for table, column, kind in _NAMED:
-        for name in _distinct(connection, table, column):
-            names.called(kind, name)
-    origins = {each: _origin(each, names) for each in _distinct(connection, "import_stats", "origin")}
-    properties = dict(connection.execute("SELECT properties FROM runs").fetchall()[0][0] or {})
-    for each in properties.values():
-        names.meet(each)
-    for table, column in texts:
-        for text in _distinct(connection, table, column):
-            names.meet(text)
-    for table, column, kind in _NAMED:
-        _update(connection, table, column, partial(names.called, kind))
-    _update(connection, "import_stats", "origin", lambda origin: origins[origin])
-    for table, column in texts:
-        _update(connection, table, column, names.text)
-    _update(connection, "import_stats", "meaning", lambda text: names.text(text, literals=False))  # our own words
-    kept = {key: names.text(value) for key, value in properties.items()}
-    lists = [list(kept), list(kept.values())]
-    connection.execute("UPDATE runs SET properties = map(?::VARCHAR[], ?::VARCHAR[])", lists)
-    connection.execute("UPDATE metadata SET value = ? WHERE key IN ('inputs', 'arguments')", [json.dumps([])])
+def anonymize_names(connection: duckdb.DuckDBPyConnection, files: Mapping[str, ReadableFramework]) -> None:
+    """Replace the names in attached run files, each by the name of its database, with its framework.
+
+    A name has the same pseudonym in all files, so that they can still be compared.
+    """
+    patterns = dict.fromkeys(pattern for each in files.values() for pattern in each.reader.private)
+    names = Pseudonyms(patterns)
+    parts = {database: _NamedTexts(connection, database, each, names) for database, each in files.items()}
+    for each in parts.values():
+        each.collect()
+    for each in parts.values():
+        each.replace()
+
+
+class _NamedTexts:
+    """The texts with names of one run file: first collect() those of all files, then replace() them."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, database: str, framework: ReadableFramework, names: Pseudonyms
+    ) -> None:
+        self._connection = connection
+        self._database = database
+        self._names = names
+        own = [
+            (table.name, column.name)
+            for table in framework.reader.raw()
+            for column in table.columns
+            if column.type.startswith("VARCHAR") and "[]" not in column.type and not column.name.endswith("_id")
+        ]
+        self._texts = [*_TEXTS, *own]
+
+    def collect(self) -> None:
+        """Find the names, and give each its pseudonym."""
+        self._use()
+        for table, column, kind in _NAMED:
+            for name in _distinct(self._connection, table, column):
+                self._names.called(kind, name)
+        self._origins = {
+            each: _origin(each, self._names) for each in _distinct(self._connection, "import_stats", "origin")
+        }
+        row = self._connection.execute("SELECT properties FROM runs").fetchall()[0]
+        self._properties = dict(row[0] or {})
+        for each in self._properties.values():
+            self._names.meet(each)
+        for table, column in self._texts:
+            for text in _distinct(self._connection, table, column):
+                self._names.meet(text)
+
+    def replace(self) -> None:
+        """Replace the names of all files that were collected."""
+        self._use()
+        for table, column, kind in _NAMED:
+            _update(self._connection, table, column, partial(self._names.called, kind))
+        _update(self._connection, "import_stats", "origin", lambda origin: self._origins[origin])
+        for table, column in self._texts:
+            _update(self._connection, table, column, self._names.text)
+        own_words = partial(self._names.text, literals=False)
+        _update(self._connection, "import_stats", "meaning", own_words)
+        kept = {key: self._names.text(value) for key, value in self._properties.items()}
+        lists = [list(kept), list(kept.values())]
+        self._connection.execute("UPDATE runs SET properties = map(?::VARCHAR[], ?::VARCHAR[])", lists)
+        self._connection.execute("UPDATE metadata SET value = ? WHERE key IN ('inputs', 'arguments')", [json.dumps([])])
+
+    def _use(self) -> None:
+        self._connection.execute(f"USE {self._database}")
 
 
 def _origin(origin: str, names: Pseudonyms) -> str:

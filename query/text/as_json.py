@@ -42,8 +42,10 @@ from crystalperf.query.results.answers import (
 )
 from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.comparison import Comparison, Foretold, NotCompared, Part
+from crystalperf.query.results.comparison_page import ComparisonPage
 from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.gate import Gate
+from crystalperf.query.results.flame_difference import FunctionChange
 from crystalperf.query.results.kinds import Basis, Kind
 from crystalperf.query.results.missing import Missing
 from crystalperf.query.results.not_recorded import NotRecorded
@@ -56,7 +58,19 @@ from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.sentences import lines_of, text_of
 
 Answer = (
-    Debug | Prediction | Sweep | Advice | Choice | Verdict | Header | Profiled | Failure | PageData | Gate | Comparison
+    Debug
+    | Prediction
+    | Sweep
+    | Advice
+    | Choice
+    | Verdict
+    | Header
+    | Profiled
+    | Failure
+    | PageData
+    | Comparison
+    | ComparisonPage
+    | Gate
 )
 
 KINDS: Mapping[type, str] = {
@@ -72,6 +86,7 @@ KINDS: Mapping[type, str] = {
     PageData: "page",
     Gate: "gate",
     Comparison: "comparison",
+    ComparisonPage: "comparison-page",
 }
 """The kind of an answer in its JSON, by its type."""
 
@@ -92,6 +107,7 @@ _COMPUTED: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
     Choice: _properties(Choice, "cheapest", "likely"),
     Comparison: _properties(Comparison, "change_ms", "explained_share"),
     Foretold: _properties(Foretold, "error_ratio"),
+    FunctionChange: _properties(FunctionChange, "change_ms", "beyond_noise"),
 }
 """Properties that are computed from an answer's fields and included in its JSON, by type."""
 

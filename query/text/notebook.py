@@ -7,11 +7,13 @@ from typing import Any
 from crystalperf.indexes.resources import known
 from crystalperf.query.diagnose.bottleneck import bottleneck_of
 from crystalperf.query.results.answers import Debug, Prediction, Sweep, Verdict
+from crystalperf.query.results.comparison import Comparison
 from crystalperf.query.sql.rows import Rows, of_mappings, rows_of
 from crystalperf.query.sql.rows import sentence_of as sentence_of
 from crystalperf.query.text.answers import bottleneck_sentence
+from crystalperf.query.text.comparison import verdict_sentence
 from crystalperf.query.text.figures import time_unit
-from crystalperf.query.text.sentences import texts_of
+from crystalperf.query.text.sentences import text_of, texts_of
 
 
 @rows_of.register
@@ -54,6 +56,21 @@ def _point(setting: str, answer: Any) -> dict[str, Any]:
         "high_ms": high,
         "refused": "; ".join(texts_of(answer.refused, answer.words)) or None,
     }
+
+
+@rows_of.register
+def _(answer: Comparison) -> Rows:
+    return of_mappings(
+        [
+            {"kind": each.kind, "ms": each.ms, "basis": each.basis, "text": text_of(each, answer.words)}
+            for each in answer.parts
+        ]
+    )
+
+
+@sentence_of.register
+def _(answer: Comparison) -> str:
+    return verdict_sentence(answer)
 
 
 @sentence_of.register

@@ -28,6 +28,7 @@ from crystalperf.query.statements.asking import LONGEST_STATEMENT
 from crystalperf.query.statements.views import View, views, views_of
 from crystalperf.query.text.figures import TimeUnit, counted, grouped, percent, printable, tied, time_unit
 from crystalperf.service import bodies, responses
+from crystalperf.service.catalog import Row
 from crystalperf.service.endpoints import jobs as job_endpoints
 from crystalperf.service.endpoints.runs import ENDS, OFFSET, RUN
 from crystalperf.service.endpoints.sql import chosen
@@ -175,7 +176,17 @@ async def run(service: Service, request: Request, values: ParameterValues) -> Re
         unit=time_unit(overview["runtime_ms"]),
         question=question,
         answers=await _what_if(service, str(entry.path), question) if question else None,
+        others=_comparable(service, entry.name),
     )
+
+
+def _comparable(service: Service, name: str) -> list[Row]:
+    """Other runs to compare a run with: of its framework, those of its application first, then the newest."""
+    own = service.catalog.rows.get(name)
+    if own is None or own.framework is None:
+        return []
+    others = [each for each in service.catalog.listed() if each.framework == own.framework and each.run != name]
+    return sorted(others, key=lambda each: (each.app_name != own.app_name, -each.kept_at_ms))[:RUNS_SHOWN]
 
 
 async def _what_if(service: Service, path: str, question: str) -> dict[str, Any]:
@@ -198,10 +209,10 @@ async def report(service: Service, request: Request, values: ParameterValues) ->
     answer = await service.answers.get(
         entry, "report", facts, lambda: service.query_pool.query("report", run=str(entry.path), **facts), keep=True
     )
-    return responses.kept(request, answer, HTML, {"Content-Security-Policy": _policy_of(answer.body("identity"))})
+    return responses.kept(request, answer, HTML, {"Content-Security-Policy": policy_of(answer.body("identity"))})
 
 
-def _policy_of(content: bytes) -> str:
+def policy_of(content: bytes) -> str:
     """The content security policy in a report, which has the hashes of its parts."""
     _, _, rest = content[:4000].partition(b'http-equiv="Content-Security-Policy" content="')
     policy = unescape(rest.partition(b'"')[0].decode("ascii", "ignore")).strip("; ")

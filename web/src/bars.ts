@@ -1,10 +1,15 @@
 // Bars of time by resource, and the legend of their colours and textures.
 
-import { type Context, OTHER, partNames, sum } from "./context.ts";
+import { type Context, OTHER, partNames, sum, type TimelineContext } from "./context.ts";
 import type { Parts } from "./data.ts";
 import { el } from "./dom.ts";
 import { percent } from "./figures.ts";
 import { paintOf } from "./palette.ts";
+
+/** What a bar needs of a context. */
+export interface BarContext extends Pick<TimelineContext, "figures"> {
+  readonly data: Pick<TimelineContext["data"], "resources">;
+}
 
 /** A swatch of a resource's colour and texture. */
 export function swatch(name: string, place = 0): HTMLElement {
@@ -18,13 +23,13 @@ export function paintClass(name: string, place: number): string {
 }
 
 /** Time by resource as text: `cpu 49.5 s, net 41.4 s`. */
-export function partsText(context: Context, parts: Parts): string {
+export function partsText(context: BarContext, parts: Parts): string {
   const names = partNames(context).filter((name) => context.figures.number(parts[name] ?? 0) !== ".");
   return names.map((name) => `${name} ${context.figures.text(parts[name] ?? 0)}`).join(", ");
 }
 
 /** A stacked bar; its full width is `whole_ms`. */
-export function bar(context: Context, parts: Parts, whole_ms: number, classes = ""): HTMLElement {
+export function bar(context: BarContext, parts: Parts, whole_ms: number, classes = ""): HTMLElement {
   const made = el("span", { class: `bar ${classes}`, role: "img", "aria-label": partsText(context, parts) || "0" });
   partNames(context).forEach((name, place) => {
     const value = parts[name] ?? 0;

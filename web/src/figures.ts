@@ -41,6 +41,13 @@ export class Figures {
     return `${fixed(ms / this.of.ms, this.of.decimals)} ${this.of.name}`;
   }
 
+  /** With its sign and the unit: `+26.0 s`; `0.0 s` if it rounds to zero. */
+  signed(ms: number): string {
+    const text = this.text(ms);
+    if (!/[1-9]/.test(text)) return text.replace("-", "");
+    return ms > 0 ? `+${text}` : text;
+  }
+
   /** `58.3 to 100.0 s`. */
   range(low_ms: number, high_ms: number): string {
     return `${fixed(low_ms / this.of.ms, this.of.decimals)} to ${this.text(high_ms)}`;

@@ -50,6 +50,21 @@ export function forgetColours(): void {
   known.clear();
 }
 
+/** The colour of text on a colour of the page: black or white, whichever has more contrast. */
+export function inkOn(plate: string): string {
+  const [red = 0, green = 0, blue = 0] = (plate.match(/[\d.]+/g) ?? []).map(Number);
+  return luminance([red, green, blue]) > 0.193 ? "#10131a" : "#ffffff";
+}
+
+/** The relative luminance of a colour of three values from 0 to 255 (WCAG 2). */
+export function luminance(rgb: readonly [number, number, number]): number {
+  const [red, green, blue] = rgb.map((each) => {
+    const value = each / 255;
+    return value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  }) as [number, number, number];
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
 /** Whether a pixel belongs to a texture's ink; `x` and `y` in device pixels, `scale` device pixels in one of CSS. */
 export function inked(texture: Texture, x: number, y: number, scale: number): boolean {
   const at = Math.floor(x / scale);

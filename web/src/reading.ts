@@ -105,8 +105,20 @@ function whatIf(grid: PageData["what_if"], run: string, nodes: number, stage: (i
 
 function timeline(page: PageData, stage: (id: string) => number): Timeline {
   const { timeline: found, verdict, graph } = page;
-  const places = found.stages.map(stage);
   const stageOnly = (id: string): number => (graph.nodes[stage(id)]?.kind === "stage" ? stage(id) : -1);
+  // The critical path of a stream is that of one record, which has no position in time.
+  const path = (verdict.debug.stream ? [] : verdict.debug.critical_path).map(
+    (each): PathStep => ({ ...each, stage: stageOnly(each.id), parts: each.resource_ms }),
+  );
+  return timelineOf(found, found.stages.map(stage), path);
+}
+
+/** A timeline with its path; `places` are the nodes of its stages. */
+export function timelineOf(
+  found: PageData["timeline"],
+  places: readonly number[],
+  path: readonly PathStep[],
+): Timeline {
   const succeeded = found.statuses.indexOf("succeeded");
   return {
     start_ms: found.start_ms,
@@ -126,10 +138,7 @@ function timeline(page: PageData, stage: (id: string) => number): Timeline {
     coarsened: found.coarsened,
     driver: intervals(found.driver),
     pauses: intervals(found.pauses),
-    // The critical path of a stream is that of one record, which has no position in time.
-    path: (verdict.debug.stream ? [] : verdict.debug.critical_path).map(
-      (each): PathStep => ({ ...each, stage: stageOnly(each.id), parts: each.resource_ms }),
-    ),
+    path,
   };
 }
 

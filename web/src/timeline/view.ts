@@ -3,12 +3,12 @@
 import { ticks } from "d3-array";
 import { key, partsText } from "../bars.ts";
 import { fitted, Surface, type Tip } from "../canvas.ts";
-import { type Context, OTHER, partNames } from "../context.ts";
+import { OTHER, partNames, type TimelineContext } from "../context.ts";
 import type { Parts } from "../data.ts";
 import { button, el } from "../dom.ts";
 import { Figures, fixed, grouped } from "../figures.ts";
 import { cutLeft, printable, shown } from "../names.ts";
-import { colour, paintOf, pattern } from "../palette.ts";
+import { colour, inkOn, type Paint, paintOf, pattern } from "../palette.ts";
 import { ofStage } from "../store.ts";
 import type { Theming } from "../theme.ts";
 import { occupancy, type Rows, rowCount, rowsOf, type Through, taskAt, tasksOnPath, workerOf } from "./model.ts";
@@ -26,6 +26,25 @@ const OVERVIEW = 44;
 const FADED = 0.16;
 const WIDE = 118; // space for names on the left; smaller on a narrow screen
 
+/** The colours of tasks and of segments of the path; by default those of the resource with most of their time. */
+export interface Colouring {
+  readonly paints: readonly Paint[];
+  /** The position of the paint of a node of the DAG, -1 for none, with most of its time on a resource. */
+  of(stage: number, resource: number): number;
+}
+
+/** How one of several timelines of a page differs. */
+export interface TimelineLook {
+  readonly id: string;
+  readonly title: string;
+  readonly heading: "h2" | "h3";
+  /** Tallest picture of the rows, CSS pixels. */
+  readonly height: number;
+  readonly colouring: () => Colouring;
+  /** Whether it has its own buttons, and a legend of the resources. */
+  readonly alone: boolean;
+}
+
 export class TimelineView {
   readonly element: HTMLElement;
   readonly #rows: Rows;
@@ -34,6 +53,10 @@ export class TimelineView {
   readonly #tip: Tip;
   readonly #names: readonly string[];
   readonly #through: readonly Through[];
+  readonly #colouringNow: () => Colouring;
+  #colouring: Colouring;
+  /** The rows with the position of each task's paint in place of its resource. */
+  #coloured: Rows;
   readonly #buffer = document.createElement("canvas");
   #image: ImageData | null = null;
   #pixels = new Uint32Array(0);
@@ -41,22 +64,28 @@ export class TimelineView {
   #busy: Float64Array | null = null;
 
   constructor(
-    readonly context: Context,
+    readonly context: TimelineContext,
     theming: Theming,
     tip: Tip,
+    look: Partial<TimelineLook> = {},
   ) {
     const { timeline, words } = context.data;
     this.#tip = tip;
+    const { id = "timeline", title = "Timeline", heading = "h2", alone = true } = look;
     this.#names = partNames(context);
+    this.#colouringNow = look.colouring ?? (() => byResource(this.#names));
+    this.#colouring = this.#colouringNow();
     this.#rows = rowsOf(timeline);
+    this.#coloured = coloured(this.#rows, this.#colouring);
     this.#through = tasksOnPath(this.#rows, timeline.path);
     const rows = Math.max(1, rowCount(this.#rows));
-    const height = TOP + Math.min(MAX_HEIGHT, Math.max(60, rows * (rows <= 12 ? 24 : rows <= 40 ? 12 : 4)));
+    const height =
+      TOP + Math.min(look.height ?? MAX_HEIGHT, Math.max(60, rows * (rows <= 12 ? 24 : rows <= 40 ? 12 : 4)));
     this.#surface = new Surface(height, () => this.#paint(), {
       class: "timeline-canvas",
       tabindex: 0,
       role: "application",
-      "aria-label": `Timeline of ${grouped(this.#rows.start.length)} ${words.tasks}: arrows move, plus and minus zoom, Home shows all`,
+      "aria-label": `${title} of ${grouped(this.#rows.start.length)} ${words.tasks}: arrows move, plus and minus zoom, Home shows all`,
     });
     this.#overview = new Surface(OVERVIEW, () => this.#paintOverview(), {
       class: "overview-canvas",
@@ -64,24 +93,18 @@ export class TimelineView {
     });
     this.element = el(
       "section",
-      { id: "timeline", "aria-labelledby": "timeline-title" },
+      { id, class: alone ? "" : "part", "aria-labelledby": `${id}-title` },
       el(
         "div",
         { class: "section-head" },
-        el("h2", { id: "timeline-title" }, "Timeline"),
-        el(
-          "div",
-          { class: "tools" },
-          button("−", () => this.#zoom(2), { "aria-label": "Zoom out" }),
-          button("+", () => this.#zoom(0.5), { "aria-label": "Zoom in" }),
-          button("Whole run", () => this.#set(...context.store.whole)),
-        ),
+        el(heading, { id: `${id}-title` }, title),
+        alone ? this.tools("Whole run") : null,
       ),
       el("div", { class: "timeline" }, this.#surface.canvas, this.#overview.canvas),
       el(
         "div",
         { class: "under" },
-        key(partNames(context)),
+        alone ? key(partNames(context)) : null,
         timeline.coarsened ? el("p", { class: "aside small" }, printable(timeline.coarsened)) : null,
       ),
     );
@@ -95,6 +118,25 @@ export class TimelineView {
       this.#surface.redraw();
       this.#overview.redraw();
     });
+  }
+
+  /** Buttons that zoom, and one that shows the whole run. */
+  tools(whole: string): HTMLElement {
+    return el(
+      "div",
+      { class: "tools" },
+      button("−", () => this.#zoom(2), { "aria-label": "Zoom out" }),
+      button("+", () => this.#zoom(0.5), { "aria-label": "Zoom in" }),
+      button(whole, () => this.#set(...this.context.store.whole)),
+    );
+  }
+
+  /** Draws with the colouring that applies now. */
+  recolour(): void {
+    this.#colouring = this.#colouringNow();
+    this.#coloured = coloured(this.#rows, this.#colouring);
+    this.#look = null;
+    this.#surface.redraw();
   }
 
   // Geometry -----------------------------------------------------------------------------------------------------------
@@ -167,7 +209,7 @@ export class TimelineView {
     this.#look ??= this.#looks(wide);
     const [from_ms, to_ms] = this.context.store.now.window;
     const view = { from_ms, to_ms, width: wide, height: high, chosen: this.#mask() };
-    draw(this.#rows, view, this.#look, this.#pixels);
+    draw(this.#coloured, view, this.#look, this.#pixels);
     this.#buffer.getContext("2d")?.putImageData(this.#image, 0, 0);
     brush.fillStyle = colour("--sunken");
     brush.fillRect(this.#gutter, TOP, this.#span, height - TOP);
@@ -256,11 +298,12 @@ export class TimelineView {
     for (const step of data.timeline.path) {
       const [left, right] = [this.#x(step.start_ms), this.#x(step.end_ms)];
       if (right < this.#gutter || left > this.#surface.width) continue;
-      const place = dominant(step.parts, this.#names);
+      const paint = this.#colouring.paints[this.#colouring.of(step.stage, dominant(step.parts, this.#names))]!;
+      const plate = colour(paint.variable);
       brush.globalAlpha = store.has(step.stage) ? 1 : FADED * 2;
-      brush.fillStyle = colour(paintOf(this.#names[place]!, place).variable);
+      brush.fillStyle = plate;
       brush.fillRect(left, AXIS + STRIP, Math.max(1, right - left - 1), PATH - 4);
-      brush.fillStyle = this.#names[place] === OTHER ? inks[0] : colour("--on-paint");
+      brush.fillStyle = paint.variable === "--other" ? inks[0] : inkOn(plate);
       const from = Math.max(left, this.#gutter);
       const available = right - from - 8;
       const label = [shown(step.id, 60), step.stage < 0 ? "" : shown(step.id, 60).replace(/^.*:/, "")].find(
@@ -335,8 +378,7 @@ export class TimelineView {
   /** A fill for each resource, then a faded one for each; `wide` is the picture's width in device pixels. */
   #looks(wide: number): Look {
     const scale = this.#detail;
-    const fill = (name: string, place: number, alpha: number): Fill => {
-      const paint = paintOf(name, place);
+    const fill = (paint: Paint, alpha: number): Fill => {
       const side = paint.texture === "plain" || alpha < 1 ? 1 : Math.round(30 * scale);
       const tile = painted(side, (brush) => {
         brush.fillStyle = colour("--sunken");
@@ -363,7 +405,7 @@ export class TimelineView {
       brush.fillRect(0, 0, 1, 1);
     });
     return {
-      fills: [1, FADED].flatMap((alpha) => this.#names.map((name, place) => fill(name, place, alpha))),
+      fills: [1, FADED].flatMap((alpha) => this.#colouring.paints.map((paint) => fill(paint, alpha))),
       failed: failed!,
       least: Math.round(5 * scale),
     };
@@ -537,6 +579,14 @@ export class TimelineView {
     const found = data.timeline.driver.find((each) => each.start_ms <= ms && ms < each.end_ms);
     return found ? [data.words.driver, shown(found.name, 160), intervalText(found.start_ms, found.end_ms)] : [];
   }
+}
+
+function byResource(names: readonly string[]): Colouring {
+  return { paints: names.map(paintOf), of: (_, resource) => resource };
+}
+
+function coloured(rows: Rows, colouring: Colouring): Rows {
+  return { ...rows, resource: Uint8Array.from(rows.stage, (stage, task) => colouring.of(stage, rows.resource[task]!)) };
 }
 
 /** The position of the largest part. */

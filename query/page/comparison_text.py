@@ -1,0 +1,89 @@
+"""Every sentence about a comparison, for its page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, get_args
+
+from crystalperf.indexes.resources import OTHER
+from crystalperf.query.page.page_text import figure_of
+from crystalperf.query.results.answers import Cause
+from crystalperf.query.results.comparison_page import ComparisonText, PartText
+from crystalperf.query.results.page import TableText
+from crystalperf.query.text.answers import capitalised, cause_words, device_name
+from crystalperf.query.text.comparison import foretold_sentence, verdict_sentence
+from crystalperf.query.text.figures import grouped, printable, time_unit
+from crystalperf.query.text.sentences import text_of
+
+if TYPE_CHECKING:
+    from crystalperf.query.results.answers import Header
+    from crystalperf.query.results.comparison import Comparison, Part, SettingChange, StageChange
+    from crystalperf.query.text.figures import TimeUnit
+
+MAX_SETTINGS = 60
+"""Maximum settings that are listed."""
+
+
+def comparison_text(comparison: Comparison, header: Header, samples: Sequence[bool]) -> ComparisonText:
+    """All sentences of a comparison; `header` is that of a run before, `samples` whether each side has any."""
+    words = header.vocabulary
+    unit = time_unit(max(comparison.before.runtime_ms, comparison.after.runtime_ms))
+    names = list(dict.fromkeys(each.name for side in (comparison.before, comparison.after) for each in side.runs))
+    headline, _, sure = verdict_sentence(comparison).partition("; ")
+    foretold = comparison.foretold
+    return ComparisonText(
+        title=printable(", ".join(names[:3])),
+        headline=f"{headline}.",
+        sentences=(sure,),
+        warnings=tuple(f"{capitalised(text_of(each, comparison.words))}." for each in comparison.not_compared),
+        parts=tuple(_part(each, comparison, unit) for each in comparison.parts),
+        no_parts="" if comparison.parts else "No part of the runs differs.",
+        predicted=() if foretold is None else (foretold_sentence(foretold, comparison.words),),
+        settings=_settings(comparison.settings),
+        operators=TableText(
+            (words.scope, "operator", "before", "after"),
+            tuple((each.scope, each.name, grouped(each.before), grouped(each.after)) for each in comparison.operators),
+            "",
+        ),
+        no_flames=_no_flames(samples),
+        figure=figure_of(unit),
+        words={
+            name: getattr(words, name)
+            for name in ("worker", "workers", "slot", "slots", "stage", "stages", "task", "tasks")
+        }
+        | {"driver": words.driver, "scope": words.scope},
+        devices={each.name: device_name(each.name, header.resources) for each in header.resources}
+        | {OTHER: capitalised(OTHER)},
+        causes={cause: cause_words(cause, words) for cause in get_args(Cause)},
+    )
+
+
+def _part(part: Part, comparison: Comparison, unit: TimeUnit) -> PartText:
+    return PartText(
+        text=f"{capitalised(text_of(part, comparison.words))}.",
+        ms=part.ms,
+        basis=part.basis,
+        stages=tuple(_stage(each, unit) for each in part.stages if not unit.is_nothing(each.ms)),
+    )
+
+
+def _stage(change: StageChange, unit: TimeUnit) -> str:
+    """The contribution of a stage: `stage:3.0 +1.2 s`."""
+    ids = dict.fromkeys(each for each in (change.before, change.after) if each is not None)
+    return f"{' → '.join(ids)} {'+' if change.ms > 0 else ''}{unit.text(change.ms)}"
+
+
+def _settings(settings: Sequence[SettingChange]) -> TableText:
+    rows = [
+        (each.key, "default" if each.before is None else each.before, "default" if each.after is None else each.after)
+        for each in settings[:MAX_SETTINGS]
+    ]
+    more = len(settings) - len(rows)
+    return TableText(("setting", "before", "after"), tuple(rows), f"{more} more settings differ." if more else "")
+
+
+def _no_flames(samples: Sequence[bool]) -> str:
+    if all(samples):
+        return ""
+    sides = "Neither side has any" if not any(samples) else f"The runs {'after' if samples[0] else 'before'} have no"
+    return f"{sides} samples, so no function can be compared: record both sides with a profiler."
