@@ -28,7 +28,7 @@ LABEL_CHARACTERS = 200
 
 
 class ExportableRun(Protocol):
-    """What exports need of a run (query.run.Run)."""
+    """The interface of a run that exports use (query.run.Run)."""
 
     path: Path
 
