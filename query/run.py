@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from shutil import copyfile
-from tempfile import TemporaryDirectory
 from threading import local
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,9 @@ import duckdb
 
 from crystalperf import indexes as contract
 from crystalperf.indexes import guard, store
+from crystalperf.indexes.cache import spare_folder
 from crystalperf.indexes.errors import CrystalPerfError, NoAnswerError, SettingError
+from crystalperf.indexes.temporary import building_folder
 from crystalperf.query.advise import machine_prices, verdict
 from crystalperf.query.advise.candidates import candidates
 from crystalperf.query.diagnose.advisor import Advisor
@@ -200,8 +201,8 @@ class Run:
         """
         from crystalperf.query.runfile.anonymize import anonymize_names
 
-        with TemporaryDirectory() as folder:
-            copy = Path(folder) / "run.duckdb"
+        with building_folder(spare_folder() / "redacted") as folder:  # the next use removes that of a killed process
+            copy = folder / "run.duckdb"
             copy.touch(mode=0o600)
             copyfile(self.path, copy)
             with guard.fresh() as connection:
