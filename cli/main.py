@@ -31,12 +31,14 @@ FEWER_COLLECTIONS = 100_000
 """New objects between two garbage collections.  Importing a command's modules creates about that many, none garbage."""
 
 
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM, for example from `timeout`: the command ends as after an interrupt, without its temporary files."""
+_terminated_by: list[int] = []
+"""The number of SIGTERM, once it arrived."""
 
 
-def _terminate(*_: object) -> None:
-    raise _Terminated
+def _terminate(number: int, _: object) -> None:
+    """End as after an interrupt, which removes temporary files: `timeout` sends SIGTERM."""
+    _terminated_by.append(number)
+    raise KeyboardInterrupt
 
 
 def main() -> None:
@@ -56,7 +58,7 @@ def main() -> None:
             reconfigure(errors="backslashreplace")
     code = run(sys.argv[1:])
     gc.freeze()  # the process ends: a last garbage collection would take 5 % of an analysis
-    sys.exit(code)
+    sys.exit(128 + _terminated_by[0] if _terminated_by else code)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -66,8 +68,8 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = _command().main(args=arguments, prog_name="crystalperf", standalone_mode=False)
         return code if isinstance(code, int) else 0
-    except (KeyboardInterrupt, typer.Abort) as error:
-        return 143 if isinstance(error, _Terminated) or isinstance(error.__cause__, _Terminated) else 130
+    except (KeyboardInterrupt, typer.Abort):
+        return 130
     except Exception as error:
         if str(error) == "Query interrupted":  # DuckDB's error for an interrupt
             return 130

@@ -14,14 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
 
 import crystalperf
 from crystalperf.indexes import guard
-from crystalperf.indexes.cache import facts_if_checked, list_checked
+from crystalperf.indexes.cache import facts_if_checked, list_checked, spare_folder
 from crystalperf.indexes.errors import IndexFileError, Remedy
 from crystalperf.indexes.schema import SCHEMA_VERSIONS, Kind, Table, tables
 from crystalperf.indexes.temporary import building_folder, make_durable
@@ -138,8 +137,8 @@ class _Empty:
             return guard.fresh()
 
     def _make(self, kind: Kind, content: Sequence[Table]) -> None:
-        with suppress(OSError, duckdb.Error), TemporaryDirectory() as folder:
-            path = Path(folder) / "empty.duckdb"
+        with suppress(OSError, duckdb.Error), building_folder(spare_folder() / "empty") as folder:
+            path = folder / "empty.duckdb"
             connection = guard.fresh()
             connection.execute(f"ATTACH '{_sql(path)}' AS built ({_STORAGE[kind]})")
             _add_tables(connection, content, kind)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from shutil import copyfile
-from tempfile import TemporaryDirectory
 from threading import local
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,9 @@ import duckdb
 
 from crystalperf import indexes as contract
 from crystalperf.indexes import guard, store
+from crystalperf.indexes.cache import spare_folder
 from crystalperf.indexes.errors import CrystalPerfError, InputError, NoAnswerError, SettingError
+from crystalperf.indexes.temporary import building_folder
 from crystalperf.query.advise import machine_prices, verdict
 from crystalperf.query.advise.candidates import candidates
 from crystalperf.query.compare.compare import Given
@@ -550,8 +551,8 @@ def redacted(runs: Sequence[Run]) -> Iterator[list[Run]]:
     """
     from crystalperf.query.runfile.anonymize import anonymize_names
 
-    with TemporaryDirectory() as folder:
-        copies = [Path(folder) / f"run-{number}.duckdb" for number in range(1, len(runs) + 1)]
+    with building_folder(spare_folder() / "redacted") as folder:  # the next use removes that of a killed process
+        copies = [folder / f"run-{number}.duckdb" for number in range(1, len(runs) + 1)]
         for run, copy in zip(runs, copies, strict=True):
             copy.touch(mode=0o600)
             copyfile(run.path, copy)

@@ -44,8 +44,8 @@ from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.comparison import Comparison, Foretold, NotCompared, Part
 from crystalperf.query.results.comparison_page import ComparisonPage
 from crystalperf.query.results.findings import Finding
-from crystalperf.query.results.gate import Gate
 from crystalperf.query.results.flame_difference import FunctionChange
+from crystalperf.query.results.gate import Gate
 from crystalperf.query.results.kinds import Basis, Kind
 from crystalperf.query.results.missing import Missing
 from crystalperf.query.results.not_recorded import NotRecorded
