@@ -43,7 +43,7 @@ def compare(
     """Print where the difference of two sides comes from, and write its page; returns the exit code."""
     from crystalperf.query.run import compare as compared
 
-    sides = [other_runs(each) for each in (before, after)]
+    sides = other_runs(before), other_runs(after)
     with progress() as step:
         if html:
             from crystalperf.cli.page_command import check_comparison, write_comparison
