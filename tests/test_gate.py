@@ -224,7 +224,7 @@ def test_budgets_come_from_the_file_of_the_folder(
         (["{0}", "--max", "runtime=1m", "--format", "html"], "markdown"),
         (["{0}", "--max", "runtime=1m", "--format", "junit=/nowhere/x.xml"], "/nowhere/x.xml"),
         (["{0}", "--config", "/nowhere/x.toml"], "/nowhere/x.toml"),
-        (["{0}", "--max", "runtime=1m", "--format", "github", "--json"], "standard output"),
+        (["{0}", "--max", "runtime=1m", "--format", "github", "--format", "markdown"], "standard output"),
     ],
 )
 def test_a_wrong_request_is_one_sentence(arguments: list[str], named: str, runs: list[str], crystalperf: Call) -> None:
