@@ -163,8 +163,8 @@ def predict(
         list[str],
         setting(
             "--set",
-            "what to change. Resources: workers (executors, taskmanagers, ranks), cores (slots), cpu_speed, memory,"
-            " disk, network, device.gpu, device.arithmetic, device.gpumem, device.link. Work: input (batch), tasks"
+            "what to change. Resources: workers, cores, cpu_speed, memory, disk, network (or your framework's words),"
+            " device.gpu, device.arithmetic, device.gpumem, device.link. Work: input (batch), tasks"
             " (partitions, parallelism), tasks.STAGE, operator.NAME, skew=none, scheduler=fifo, fair or longest, rate"
             " (streams), loader_workers and launch (PyTorch). The value is absolute (8, 8GiB, 500MB/s, 10Gbps) or"
             " relative to the"

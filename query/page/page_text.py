@@ -56,9 +56,10 @@ HOW = {
 """The values of PageText.how."""
 
 
-def _input_notes(header: Header, debug: Debug) -> tuple[str, ...]:
-    """The other applications of the input, and the recordings that were not used."""
-    return tuple(filter(None, (other_applications_sentence(header), recordings_sentence(header, debug))))
+def _outcome(header: Header, debug: Debug, unit: TimeUnit) -> tuple[str, ...]:
+    """The other applications of the input, the recordings that were not used, how the run ended, and its streams."""
+    notes = filter(None, (other_applications_sentence(header), recordings_sentence(header, debug)))
+    return (*notes, *outcome_sentences(debug, unit), *stream_sentences(debug, header.resources))
 
 
 def page_text(verdict: Verdict, frontend: Frontend) -> PageText:
@@ -75,11 +76,7 @@ def page_text(verdict: Verdict, frontend: Frontend) -> PageText:
     return PageText(
         title=header.name,
         facts=tuple(header_facts(header)),
-        outcome=(
-            *_input_notes(header, debug),
-            *outcome_sentences(debug, unit),
-            *stream_sentences(debug, header.resources),
-        ),
+        outcome=_outcome(header, debug, unit),
         left_out=left_out,
         headline=bottleneck_sentence(verdict.bottleneck, debug, header.resources, unit),
         unmodelled=unmodelled_sentence(debug),
