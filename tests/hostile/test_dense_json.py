@@ -15,8 +15,11 @@ from crystalperf.query.frameworks.spark.log import arrays
 from crystalperf.query.inputs import bounds
 from crystalperf.query.inputs.containers import LogFile, Part
 from crystalperf.query.trace.records import Problems
-from lab.damage.bombs import START
 
+START = (
+    b'{"Event":"SparkListenerLogStart","Spark Version":"4.0.1"}\n'
+    b'{"Event":"SparkListenerApplicationStart","App Name":"x","App ID":"app-1","Timestamp":1,"User":"r"}\n'
+)
 TRACE = b'{"schemaVersion": 1, "deviceProperties": [], "traceEvents": ['
 
 
