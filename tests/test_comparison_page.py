@@ -154,6 +154,26 @@ def test_page_requests_nothing_and_replaces_only_its_own_kind(log_data: Comparis
         report.keep(place, html, "another")
 
 
+def test_compare_writes_the_page_and_replaces_no_other_file(
+    crystalperf: Callable[..., tuple[int, str, str]], log_run: Run, demo_log_run: Run, tmp_path: Path
+) -> None:
+    place = tmp_path / "slower.html"
+    sides = (log_run.path, demo_log_run.path)
+    assert crystalperf("compare", *sides, "--html", place)[0] == 0
+    first = place.read_text(encoding="utf-8")
+    assert demo_log_run.header().app_id in first
+    assert crystalperf("compare", *sides, "--html", place)[0] == 0
+    code, _, wrong = crystalperf("compare", *reversed(sides), "--html", place)
+    assert (code, wrong.count("\n")) == (1, 1)
+    assert place.read_text(encoding="utf-8") == first
+    assert crystalperf("compare", *sides, "--html", place, "--redact")[0] == 0
+    hidden = place.read_text(encoding="utf-8")
+    for run in (log_run, demo_log_run):
+        assert run.header().app_id not in hidden
+        assert run.path.stem not in hidden
+    assert crystalperf("compare", *sides, "--redact")[0] == 2
+
+
 HOSTILE = ("<img src=x onerror=hacked=1>", "</script><script>hacked=1</script>", "\u202ereversed", "x" * 100_000)
 
 
