@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crystalperf.cli.output import progress, write, write_answer
 from crystalperf.cli.page import Page
 from crystalperf.cli.run_commands import other_runs
-from crystalperf.cli.text import printable, time_unit, volume
+from crystalperf.cli.text import counted, printable, time_unit, volume
 from crystalperf.query.results.comparison import Unexplained
 from crystalperf.query.text.answers import capitalised
 from crystalperf.query.text.comparison import (
@@ -108,7 +108,7 @@ def _parts(page: Page, found: Comparison, unit: TimeUnit, most: int) -> None:
     shown = sorted(sorted(named, key=lambda each: -abs(each.ms))[:most], key=named.index)
     rows = [(each.ms, _text(each, found)) for each in shown]
     if left := [each for each in named if each not in shown]:
-        rows.append((sum(each.ms for each in left), f"{len(left)} smaller causes (--full)"))
+        rows.append((sum(each.ms for each in left), f"{counted(len(left), 'smaller cause')} (--full)"))
     rows += [(each.ms, _text(each, found)) for each in rest]
     for ms, text in rows:
         page.paragraph(f"{unit.number(ms, signed=True):>8} {unit.name}  {printable(text)}", hanging=" " * 12)

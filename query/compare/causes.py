@@ -185,8 +185,11 @@ def _of_same(sides: Sides, before: StageAccount, after: StageAccount) -> Iterato
 
 def _of_component(sides: Sides, before: StageAccount, after: StageAccount, name: str, ms: float) -> tuple[str, str]:
     """The cause of more or less time on a component for the same data."""
-    split = _log_ratio(before.tasks, after.tasks) - _log_ratio(before.read_bytes, after.read_bytes)
-    if abs(split) > SPLIT and split * ms > 0:  # each task has costs that do not depend on its data
+    more = _log_ratio(before.tasks, after.tasks)
+    split = more - _log_ratio(before.read_bytes, after.read_bytes)
+    if (
+        min(abs(more), abs(split)) > SPLIT and more * ms > 0 and split * ms > 0
+    ):  # each task has costs that do not depend on its data
         return "tasks", ""
     spilled = after.spill_bytes - before.spill_bytes
     if sides.lost_after * ms > 0 and name in _OWN and _ran_after_loss(sides, before, after):

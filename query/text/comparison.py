@@ -29,9 +29,12 @@ def verdict_sentence(found: results.Comparison) -> str:
         "typical spread": "by the usual spread of such jobs",
     }[seen.source]
     sure = f"90 % range: {low} to {high}, {basis}"
-    if seen.verdict == "no change beyond noise":
-        return f"No change beyond noise: {times}; {sure}."
-    return f"{capitalised(seen.verdict)}: {times}; {sure}."
+    if seen.verdict != "no change beyond noise":
+        return f"{capitalised(seen.verdict)}: {times}; {sure}."
+    if seen.ratio_low > 1 or seen.ratio_high < 1:
+        word = "longer" if seen.ratio > 1 else "shorter"
+        return f"Probably {word}: {times}; {sure}. Compare several runs of each side to be sure."
+    return f"No change beyond noise: {times}; {sure}."
 
 
 def foretold_sentence(found: results.Foretold, words: Words) -> str:
