@@ -43,15 +43,15 @@ def compare(
     """Print where the difference of two sides comes from, and write its page; returns the exit code."""
     from crystalperf.query.run import compare as compared
 
-    sides = other_runs(before), other_runs(after)
+    one, other = other_runs(before), other_runs(after)
     with progress() as step:
         if html:
             from crystalperf.cli.page_command import check_comparison, write_comparison
 
-            name = check_comparison(*sides, html, replace=force)  # fail before the work
-        answer = compared(*sides, scope=scope, progress=step)
+            name = check_comparison(one, other, html, replace=force)  # fail before the work
+        answer = compared(one, other, scope=scope, progress=step)
         if html:
-            write_comparison(*sides, answer, html, name, step, replace=force, redact=redact)
+            write_comparison(one, other, answer, html, name, step, replace=force, redact=redact)
     if as_json:
         write_answer(answer)
     else:

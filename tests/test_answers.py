@@ -51,7 +51,7 @@ from crystalperf.query.results.answers import (
 from crystalperf.query.results.findings import GarbageCollection, StageRef
 from crystalperf.query.results.not_recorded import BlockedThreadsUnsampled
 from crystalperf.query.results.refusals import InvalidQuestion, RecordedValueUnknown
-from crystalperf.query.run import Other
+from crystalperf.query.run import Other, compare, comparison_page
 from crystalperf.query.runfile.pipeline import gather, write_run
 from crystalperf.query.text.answers import bottleneck_sentence, cause_words, knee_sentence
 from crystalperf.query.text.as_json import KINDS, as_json, schema_page, schema_text, schemas
@@ -519,6 +519,8 @@ def test_real_answers_match_their_schemas(run: Run, tmp_path: Path) -> None:
         run.sweep(["cores=2,4"]),
         run.predict(["cores=2x"], reruns=[Other("again", again)]),
         run.advise(["cores=2x"]),
+        compare(run, again),
+        comparison_page(run, again),
         run.priced(machines, "small", counts=[2], deadline_ms=1e6),
         Failure("nothing tells", Remedy("state what the run had", {"setting": "disk"})),
     ]

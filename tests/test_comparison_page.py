@@ -17,6 +17,7 @@ from crystalperf.query.results.comparison_page import ComparisonPage
 from crystalperf.query.run import comparison_page
 from crystalperf.query.text.as_json import as_json
 from crystalperf.query.text.figures import time_unit
+from tests.served import serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -152,6 +153,26 @@ def test_page_requests_nothing_and_replaces_only_its_own_kind(log_data: Comparis
     report.keep(place, html, name)
     with pytest.raises(cp.CrystalPerfError, match="not of another"):
         report.keep(place, html, "another")
+
+
+def test_compare_writes_the_page_and_replaces_no_other_file(
+    crystalperf: Callable[..., tuple[int, str, str]], log_run: Run, demo_log_run: Run, tmp_path: Path
+) -> None:
+    place = tmp_path / "slower.html"
+    sides = (log_run.path, demo_log_run.path)
+    assert crystalperf("compare", *sides, "--html", place)[0] == 0
+    first = place.read_text(encoding="utf-8")
+    assert demo_log_run.header().app_id in first
+    assert crystalperf("compare", *sides, "--html", place)[0] == 0
+    code, _, wrong = crystalperf("compare", *reversed(sides), "--html", place)
+    assert (code, wrong.count("\n")) == (1, 1)
+    assert place.read_text(encoding="utf-8") == first
+    assert crystalperf("compare", *sides, "--html", place, "--redact")[0] == 0
+    hidden = place.read_text(encoding="utf-8")
+    for run in (log_run, demo_log_run):
+        assert run.header().app_id not in hidden
+        assert run.path.stem not in hidden
+    assert crystalperf("compare", *sides, "--redact")[0] == 2
 
 
 HOSTILE = ("<img src=x onerror=hacked=1>", "</script><script>hacked=1</script>", "\u202ereversed", "x" * 100_000)
@@ -312,6 +333,37 @@ def test_axe_finds_nothing(scheme: str, places: dict[str, Path], open_page: Call
     reported = [(each["id"], [node["target"] for node in each["nodes"]][:5]) for each in found["violations"]]
     assert not reported
     assert len(found["passes"]) > 15
+
+
+@pytest.mark.later
+def test_two_runs_are_chosen_in_the_list_of_the_service(
+    chromium: Browser, log_run: Run, demo_log_run: Run, tmp_path: Path
+) -> None:
+    home = tmp_path / "service" / "home"
+    home.mkdir(parents=True)
+    before, after = log_run.path.stem, demo_log_run.path.stem
+    with serving(home, [log_run.path, demo_log_run.path]) as served:
+        page = chromium.new_page()
+        page.set_default_timeout(120_000)
+        wrong = list[str]()
+        page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
+        page.goto(f"http://127.0.0.1:{served.port}/")
+        page.get_by_label(f"before: {before}", exact=True).check()
+        page.get_by_label(f"after: {after}", exact=True).check()
+        page.get_by_role("button", name="Compare the two runs").click()
+        page.wait_for_selector("#headline")
+        found = served.get("/api/compare", params={"before": before, "after": after}).json()
+        unit = time_unit(max(found[side]["runtime_ms"] for side in ("before", "after")))
+        assert unit.text(found["after"]["runtime_ms"]) in plain(page.inner_text("#headline"))
+        page.goto(f"http://127.0.0.1:{served.port}/compare?after={after}")
+        assert page.locator("select[name=after]").input_value() == after
+        for address in ("", "compare"):
+            page.goto(f"http://127.0.0.1:{served.port}/{address}")
+            if AXE.is_file():
+                page.evaluate(AXE.read_text(encoding="utf-8"))
+                assert page.evaluate("axe.run().then(found => found.violations.map(each => each.id))") == []
+        page.close()
+    assert not wrong
 
 
 def plain(text: str) -> str:

@@ -56,12 +56,7 @@ def comparison_page(
     shown = replace(comparison, stages=comparison.stages[:MAX_STAGES])
     progress("drawing the timelines")
     sides = [
-        _side(
-            runs[typical([each.runtime_ms for each in side.runs])],
-            side,
-            scope,
-            [getattr(each, name) for each in shown.stages],
-        )
+        _side(runs, side, scope, [getattr(each, name) for each in shown.stages])
         for name, side, runs in (("before", comparison.before, before), ("after", comparison.after, after))
     ]
     progress("comparing stacks")
@@ -101,8 +96,9 @@ def _sampled(runs: Sequence[PagedRun], scope: str) -> list[SampledRun]:
     return found
 
 
-def _side(run: PagedRun, side: Side, scope: str, ids: Sequence[str | None]) -> PageSide:
-    """The shown run of a side; `ids` are its stages by row of the compared stages."""
+def _side(runs: Sequence[PagedRun], side: Side, scope: str, ids: Sequence[str | None]) -> PageSide:
+    """The run of a side that the page shows; `ids` are its stages by row of the compared stages."""
+    run = runs[typical([each.runtime_ms for each in side.runs])]
     execution, debug = run.execution(scope), run.debug(scope)
     with run.reading() as connection:
         found = timeline.timeline(connection, execution)

@@ -6,7 +6,7 @@ import { el } from "./dom.ts";
 import { percent } from "./figures.ts";
 import { paintOf } from "./palette.ts";
 
-/** What a bar needs of a context. */
+/** The part of a context that a bar uses. */
 export interface BarContext extends Pick<TimelineContext, "figures"> {
   readonly data: Pick<TimelineContext["data"], "resources">;
 }

@@ -4,7 +4,7 @@ import type { DagNode, Data, Parts, Resource, Timeline, Words } from "./data.ts"
 import type { Figures } from "./figures.ts";
 import type { Store } from "./store.ts";
 
-/** What a timeline shows: of a run's page, or of one side of a comparison. */
+/** The data of a timeline: of a run's page, or of one side of a comparison. */
 export interface TimelineContext {
   readonly data: {
     readonly resources: readonly Resource[];

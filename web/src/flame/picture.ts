@@ -25,7 +25,7 @@ export interface BoxFill {
   readonly ink: string;
 }
 
-/** What differs between flame graphs. */
+/** The content of a flame graph. */
 export interface Content {
   readonly label: string;
   /** The names of frames, as shown. */
