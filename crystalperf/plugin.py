@@ -10,6 +10,7 @@ from crystalperf.query.execution.dag import Barriers
 from crystalperf.query.execution.scheduling import Policy, Waiting, by_rank, fair_share
 from crystalperf.query.frameworks import (
     Advisor,
+    Comparer,
     Frames,
     Framework,
     Growth,
@@ -48,6 +49,7 @@ __all__ = [
     "Barriers",
     "Bounds",
     "Candidate",
+    "Comparer",
     "Edge",
     "Finding",
     "Frames",

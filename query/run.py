@@ -222,9 +222,11 @@ class Run:
                 found = Diagnosis(diagnose_flow(connection, execution, self._advisor()))
             return replace(found, debug=verdict.completed(found.debug, self.header()))
 
-    def execution(self, scope: str = "all") -> Execution:
+    def _execution(self, scope: str = "all") -> Execution:
         """A scope of the run as arrays: stages, tasks, slots, and the driver's time."""
         return self._load(scope)
+
+    execution = _execution  # for packages of query: an Execution is not part of the public interface
 
     def candidates(self, debug: Debug) -> list[Candidate]:
         """Candidate recommendations for the whole run, whose diagnosis is `debug`; query.advise.ranking ranks them."""

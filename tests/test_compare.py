@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -17,16 +18,16 @@ from crystalperf.cli.main import run as command
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.compare.accounts import Account, StageAccount
 from crystalperf.query.compare.causes import Sides, effects, totals
-from crystalperf.query.compare.compare import compared
+from crystalperf.query.compare.compare import Given, compared
 from crystalperf.query.compare.matching import matched
 from crystalperf.query.compare.pooling import pooled, typical
 from crystalperf.query.diagnose.comparer import Comparer
 from crystalperf.query.frameworks.registry import get
-from crystalperf.query.results.comparison import Comparison, NotCompared, Part, Unexplained
+from crystalperf.query.results.comparison import Comparison, DeviceRate, NotCompared, Part, Unexplained
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.sentences import CORE, text_of
-from lab.score.compare import first_cause, given, made
 from tests.hand_made import figures
+from tests.reading import profiled
 
 ROOT = Path(__file__).resolve().parent.parent
 CHANGED = ROOT / "lab" / "recordings" / "changed"
@@ -127,15 +128,34 @@ def test_several_runs_are_pooled_to_their_median_runtime() -> None:
 
 
 @cache
+def rows() -> dict[str, dict[str, Any]]:
+    """The pairs of lab/recordings/changed, by the name of the run after."""
+    lines = (CHANGED / "rows.jsonl").read_text(encoding="utf-8").splitlines()
+    return {row["after"]: row for row in map(json.loads, lines)}
+
+
+@cache
+def given(name: str) -> Given:
+    """A recorded run, and the interval of its query."""
+    opened, row = profiled(CHANGED / name), json.loads((CHANGED / name / "run.json").read_text(encoding="utf-8"))
+    with opened.reading() as connection:
+        (started_ms,) = connection.execute("SELECT started_at_ms FROM runs").fetchall()[0]
+    return Given(opened, name, f"{row['start_ms'] - started_ms}..{row['end_ms'] - started_ms}")
+
+
+@cache
 def pair(name: str) -> Comparison:
-    """A pair of lab/recordings/changed, by the name of the run after."""
-    chosen = next(each for each in made(CHANGED) if each.name == name)
-    return compared([given(chosen.before)], [given(chosen.after)])
+    return compared([given(rows()[name]["before"])], [given(name)])
+
+
+def first_cause(found: Comparison) -> str:
+    first = found.parts[0]
+    return f"{first.kind}:{first.resource}" if isinstance(first, DeviceRate) else first.kind
 
 
 @pytest.mark.parametrize("name", ["q12-slots", "q12-lost"])
 def test_the_first_cause_is_the_one_that_was_made(name: str) -> None:
-    found, right = pair(name), next(each.causes for each in made(CHANGED) if each.name == name)
+    found, right = pair(name), rows()[name]["causes"]
     assert first_cause(found) in right
     assert sum(each.ms for each in found.parts) == pytest.approx(found.change_ms)
     assert found.explained_share is not None
@@ -145,8 +165,7 @@ def test_the_first_cause_is_the_one_that_was_made(name: str) -> None:
 @pytest.mark.later
 @pytest.mark.parametrize("name", ["q12-network", "q12-input", "q12-cpu", "q12-broadcast", "even-skew"])
 def test_other_made_causes_are_first(name: str) -> None:
-    right = next(each.causes for each in made(CHANGED) if each.name == name)
-    assert first_cause(pair(name)) in right
+    assert first_cause(pair(name)) in rows()[name]["causes"]
 
 
 def test_a_prediction_for_the_resources_after_is_compared_with_what_came() -> None:
