@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, get_args
 from crystalperf.indexes.resources import OTHER
 from crystalperf.query.page.page_text import figure_of
 from crystalperf.query.results.answers import Cause
+from crystalperf.query.results.comparison import Unexplained
 from crystalperf.query.results.comparison_page import ComparisonText, PartText
 from crystalperf.query.results.page import TableText
 from crystalperf.query.text.answers import capitalised, cause_words, device_name
@@ -62,7 +63,7 @@ def _part(part: Part, comparison: Comparison, unit: TimeUnit) -> PartText:
     return PartText(
         text=f"{capitalised(text_of(part, comparison.words))}.",
         ms=part.ms,
-        basis=part.basis,
+        basis=None if isinstance(part, Unexplained) else part.basis,
         stages=tuple(_stage(each, unit) for each in part.stages if not unit.is_nothing(each.ms)),
     )
 

@@ -16,12 +16,12 @@ from crystalperf.query.results.page import Figure, Ints, TableText, Texts, Timel
 class PartText:
     """A part of the difference: its sentence, and the stages that it comes from, the largest change first.
 
-    `ms` is positive if it makes the runs after longer.
+    `ms` is positive if it makes the runs after longer.  `basis` is None for the unexplained rest.
     """
 
     text: str
     ms: float
-    basis: Basis
+    basis: Basis | None
     stages: Texts
 
 

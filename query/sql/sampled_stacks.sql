@@ -8,7 +8,8 @@
 --   owner                 position of the stage in the list, from 0; -1 for the driver
 --   waits                 whether a wait was skipped and there is no attributed frame
 --   (resources), other    sampled time, ms
---   square_ms2            sum of the squared weights of its samples: the variance of its time if samples are independent
+--   square_ms2            sum of the squared weights of its samples and measured waits: the variance of its time if
+--                         each is an independent event
 --
 -- For the driver only samples with an attributed frame count, because waiting threads do not show its work.
 -- Samples are summed before the join with stacks, because there are many times as many.

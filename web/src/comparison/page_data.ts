@@ -40,7 +40,8 @@ export interface ComparisonText {
 export interface PartText {
   readonly ms: number;
   readonly text: string;
-  readonly basis: Basis;
+  /** Null for the unexplained rest. */
+  readonly basis: Basis | null;
   /** The stages that it comes from, the largest change first. */
   readonly stages: readonly string[];
 }

@@ -89,7 +89,13 @@ function partRow(
     el(
       "th",
       { scope: "row" },
-      el("p", {}, ...coded(part.text), " ", el("span", { class: `basis ${part.basis}` }, part.basis)),
+      el(
+        "p",
+        {},
+        ...coded(part.text),
+        part.basis ? " " : null,
+        part.basis ? el("span", { class: `basis ${part.basis}` }, part.basis) : null,
+      ),
       stages.length
         ? el("p", { class: "aside small" }, `${stages.join(", ")}${more > 0 ? `, and ${more} more` : ""}`)
         : null,
