@@ -17,10 +17,11 @@ import pytest
 import crystalperf as cp
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks.ml.tensorflow import graph, messages, xplane
-from crystalperf.query.frameworks.ml.training import servers, wire
+from crystalperf.query.frameworks.ml.training import servers
 from crystalperf.query.frameworks.ml.training.assumptions import MoreProcesses, StepsReachSteadyState
 from crystalperf.query.frameworks.ml.training.servers import Demand
 from crystalperf.query.text.answers import step_sentence
+from crystalperf.query.trace import wire
 from crystalperf.query.trace.records import Problems
 from tests.reading import profiled, rows
 from tests.refusals import refused

@@ -10,7 +10,7 @@ from pyspark.sql.pandas.functions import pandas_udf
 spark = SparkSession.builder.appName("row-pandas-udf").getOrCreate()
 
 
-@pandas_udf("double")  # type: ignore[call-overload, untyped-decorator]
+@pandas_udf("double")
 def score(values: pd.Series) -> pd.Series:
     return values.map(lambda value: (value * 3 + 1) ** 0.5)
 
