@@ -41,7 +41,8 @@ def check(path: Path, run: str, *, replace: bool = False) -> None:
     except (FileNotFoundError, NotADirectoryError):
         folder = path.absolute().parent
         if not folder.is_dir():
-            raise InputError(f"{folder}: no such folder; create it first", Remedy("choose another place")) from None
+            reason = "is a file, not a folder" if folder.exists() else "no such folder; create it first"
+            raise InputError(f"{folder}: {reason}", Remedy("choose another place")) from None
         return
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error

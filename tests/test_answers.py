@@ -31,6 +31,8 @@ from crystalperf.query.advise.verdict import (
     not_recorded_notes,
     questions,
 )
+from crystalperf.query.compare.budgets import budget, slowdown
+from crystalperf.query.compare.gate import gate
 from crystalperf.query.diagnose.bottleneck import bottleneck_in
 from crystalperf.query.frameworks import Framework, Reader
 from crystalperf.query.frameworks.registry import frameworks, get
@@ -521,6 +523,7 @@ def test_real_answers_match_their_schemas(run: Run, tmp_path: Path) -> None:
         run.advise(["cores=2x"]),
         compare(run, again),
         comparison_page(run, again),
+        gate({"one": run}, {"again": again}, [slowdown("10%"), budget("runtime=1h", {})]),
         run.priced(machines, "small", counts=[2], deadline_ms=1e6),
         Failure("nothing tells", Remedy("state what the run had", {"setting": "disk"})),
     ]

@@ -157,7 +157,7 @@ def test_a_swap_needs_an_accelerator_and_known_models() -> None:
     with pytest.raises(SettingError, match="H100"):
         devices.expanded("device=H100:X1", ("cpu", "gpu"), {})
     known = devices.expanded("device=H200", ("cpu", "gpu"), {devices.MODEL: "H100"})
-    assert known == ("device.gpumem=1.433x",)
+    assert known == ("device.gpumem=1.433x", "device.host=other")
 
 
 def test_debug_has_what_operators_reached() -> None:
@@ -198,13 +198,9 @@ def test_sql_and_page_have_what_debug_has() -> None:
 
 def test_a_lower_precision_is_an_upper_bound_by_what_the_run_multiplies() -> None:
     known = {devices.MODEL: "H100", devices.MIX: "tf32:3 16-bit:1", devices.WIDE: "0.5"}
-    found = devices.expanded("precision=bf16", ("cpu", "gpu"), known)
-    assert found == ("device.arithmetic=1.6x", "device.gpumem=1.333x")
-    assert devices.expanded("precision=bf16", ("cpu", "gpu"), {**known, devices.MIX: "16-bit:1", devices.WIDE: ""}) == (
-        "device.arithmetic=1x",
-    )
-    with pytest.raises(SettingError, match="bf16"):
-        devices.expanded("precision=int3", ("cpu", "gpu"), known)
+    assert devices.narrowed(known) == pytest.approx({"gpu": 1.6, "gpumem": 4 / 3}, rel=0.01)
+    assert devices.narrowed({**known, devices.MIX: "16-bit:1", devices.WIDE: ""}).get("gpu", 1.0) == 1.0
+    assert devices.expanded("precision=bf16", ("cpu", "gpu"), known) == ("precision=bf16",)
     with pytest.raises(SettingError, match="table"):
         devices.expanded("precision=bf16", ("cpu", "gpu"), {})
 

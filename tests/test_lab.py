@@ -30,6 +30,7 @@ ROOMS: dict[str, set[str]] = {
     "flink": {"machine", "runs"},
     "costs": {"runs"},
     "score": {"costs", "flink", "machine", "runs"},
+    "advice": {"machine", "runs"},
     "checks": set(),
     "damage": set(),
     "measure": set(),

@@ -27,7 +27,7 @@ def test_medians_of_normal_values_have_the_stated_variance(runs: int) -> None:
 
 def test_one_run_a_side_uses_the_usual_spread() -> None:
     found = difference([100.0], [110.0], KIND)
-    assert (found.source, found.verdict) == ("typical spread", "no change beyond noise")
+    assert (found.source, found.verdict) == ("typical spread", "no change")
     assert found.ratio == pytest.approx(1.1)
     wide = usual(KIND).deviation * math.sqrt(2) * quantile(0.95, usual(KIND).weight)
     assert math.log(found.ratio_high / found.ratio) == pytest.approx(wide)
@@ -43,13 +43,11 @@ def test_quiet_repeated_runs_narrow_the_range() -> None:
 
 def test_noisy_repeated_runs_widen_the_range() -> None:
     noisy = difference([60.0, 100.0, 150.0], [70.0, 130.0, 170.0], KIND)
-    assert noisy.verdict == "no change beyond noise"
+    assert noisy.verdict == "no change"
     assert noisy.ratio_high / noisy.ratio_low > 2
 
 
-@pytest.mark.parametrize(
-    ("after", "verdict"), [(130.0, "longer"), (77.0, "shorter"), (101.0, "no change beyond noise")]
-)
+@pytest.mark.parametrize(("after", "verdict"), [(130.0, "longer"), (77.0, "shorter"), (101.0, "no change")])
 def test_a_change_of_all_runs_is_seen(after: float, verdict: str) -> None:
     steady = (0.98, 1.0, 1.01, 1.03, 0.99)
     found = difference([100 * each for each in steady], [after * each for each in steady], KIND)
@@ -59,7 +57,7 @@ def test_a_change_of_all_runs_is_seen(after: float, verdict: str) -> None:
 
 def test_one_slow_run_neither_alarms_nor_hides_a_change() -> None:
     steady = [98.0, 100.0, 101.0, 103.0]
-    assert difference([*steady, 99.0], [*steady, 250.0], KIND).verdict == "no change beyond noise"
+    assert difference([*steady, 99.0], [*steady, 250.0], KIND).verdict == "no change"
     assert difference([*steady, 250.0], [1.3 * each for each in [*steady, 99.0]], KIND).verdict == "longer"
 
 

@@ -180,10 +180,10 @@ def main() -> None:
     if options.only != "made":
         same = list(repeated(options.recordings))
         verdicts = [_verdict(each) for each in same]
-        quiet = sum(each == "no change beyond noise" for each in verdicts)
+        quiet = sum(each == "no change" for each in verdicts)
         print(f"\nRepeated runs: no change beyond noise in {quiet} of {len(same)} pairs.")
         for pair, verdict in zip(same, verdicts, strict=True):
-            if verdict != "no change beyond noise":
+            if verdict != "no change":
                 print(f"- {pair.name}: {verdict}")
 
 

@@ -186,7 +186,7 @@ def _row(title: str, found: Sequence[Pair], ratio: float) -> str:
         len({(each.group.kind, each.group.place, each.group.job) for each in found}),
         _rate(outcomes.count("over"), len(found)),
         f"{undecided:.0f}",
-        _rate(len(found) - changes.count("no change beyond noise"), len(found)),
+        _rate(len(found) - changes.count("no change"), len(found)),
     )
 
 

@@ -90,7 +90,7 @@ def difference(before_ms: Sequence[float], after_ms: Sequence[float], kind: str)
     middle = [float(np.median(each)) for each in sides]
     change = middle[1] - middle[0]
     reach, alarm = (error * quantile((1 + each) / 2, freedom) for each in (RANGE, ALARM))
-    verdict: Change = "no change beyond noise" if abs(change) <= alarm else "longer" if change > 0 else "shorter"
+    verdict: Change = "no change" if abs(change) <= alarm else "longer" if change > 0 else "shorter"
     repeated: Source = "repeated runs" if max(len(before_ms), len(after_ms)) > 1 else "typical spread"
     return Difference(
         statistics.median(before_ms),

@@ -8,7 +8,7 @@ from typing import Literal
 Source = Literal["repeated runs", "typical spread"]
 """The basis of a range: repeated runs of the job, or the usual spread of such jobs where no side has any."""
 
-Change = Literal["longer", "shorter", "no change beyond noise"]
+Change = Literal["longer", "shorter", "no change"]
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Difference:
     source   the basis of the range
     runs_before, runs_after  runs of each side
     verdict  longer or shorter only if the 95 % range excludes an equal duration: if the 90 % range excludes it by
-             little, it is still no change beyond noise
+             little, there is still no change
     """
 
     before_ms: float

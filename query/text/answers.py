@@ -516,9 +516,19 @@ def _doubtful_sentence(
         )
     if found.second is None or figures.is_nothing(found.second_ms):
         return sentence
-    devices = {each.name: each.device for each in resources}
-    name = devices.get(found.second) or _cause_name(cast("Cause", found.second), debug.vocabulary)
+    name = _known_part(found.second, debug, resources)
     return f"{sentence} Largest known part: {name}, {figures.text(found.second_ms)}."
+
+
+def _known_part(name: str, debug: Debug, resources: Sequence[Resource]) -> str:
+    """A resource, Cause, kind of finding or named part within a sentence."""
+    devices = {each.name: each.device for each in resources}
+    parts = {each.remark.kind: each.remark for each in debug.named_parts}
+    if name in (Straggler.kind, GarbageCollection.kind):
+        return _finding_name(name, debug)
+    if name in parts:
+        return text_of(parts[name], debug.words)
+    return devices.get(name) or _cause_name(cast("Cause", name), debug.vocabulary)
 
 
 def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:

@@ -29,7 +29,7 @@ def verdict_sentence(found: results.Comparison) -> str:
         "typical spread": "by the usual spread of such jobs",
     }[seen.source]
     sure = f"90 % range: {low} to {high}, {basis}"
-    if seen.verdict != "no change beyond noise":
+    if seen.verdict != "no change":
         return f"{capitalised(seen.verdict)}: {times}; {sure}."
     if seen.ratio_low > 1 or seen.ratio_high < 1:
         word = "longer" if seen.ratio > 1 else "shorter"

@@ -14,7 +14,7 @@ from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks.ml.training import assembly
 from crystalperf.query.frameworks.ml.training.assembly import Assembly
 from crystalperf.query.frameworks.ml.training.lanes import Lane
-from crystalperf.query.frameworks.spark.history import _applications
+from crystalperf.query.frameworks.spark.history import Attempt, Listed, _applications
 from lab.damage.bombs import xplane
 from tests.hostile.test_small_inputs import counted
 
@@ -41,7 +41,7 @@ def test_times_that_no_trace_has_are_left_out(length: str, crystalperf: Answer, 
 
 @pytest.mark.parametrize("attempt", ["1" * 5000, "\u00b2", "-1", ""])
 def test_attempt_ids_that_spark_never_writes_are_ignored(attempt: str) -> None:
-    (found,) = _applications([{"id": "app-1", "attempts": [{"attemptId": attempt}]}], "here")
+    (found,) = _applications([Listed("app-1", [Attempt(attempt)])], "here")
     assert found.attempt is None
 
 
