@@ -458,7 +458,7 @@ def export(
     \b
     Example:
       crystalperf export q9.duckdb --to speedscope
-      crystalperf export q9.duckdb --to collapsed -o - | flamegraph.pl --countname us > q9.svg
+      crystalperf export q9.duckdb --to collapsed -o - | head -3
     """
     from crystalperf.cli.export_command import export as answer
 
