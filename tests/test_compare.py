@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 from dataclasses import replace
@@ -170,11 +171,11 @@ def test_other_made_causes_are_first(name: str) -> None:
 
 def test_a_prediction_for_the_resources_after_is_compared_with_what_came() -> None:
     found = pair("q12-slots")
-    assert found.foretold is not None
-    assert found.foretold.settings == ("cores=1",)
-    assert found.foretold.actual_ms == found.after.runtime_ms
-    assert found.foretold.error_ratio == pytest.approx(found.foretold.predicted_ms / found.after.runtime_ms - 1)
-    assert pair("q12-lost").foretold is None
+    assert found.predicted is not None
+    assert found.predicted.settings == ("cores=1",)
+    assert found.predicted.actual_ms == found.after.runtime_ms
+    assert found.predicted.error_ratio == pytest.approx(found.predicted.predicted_ms / found.after.runtime_ms - 1)
+    assert pair("q12-lost").predicted is None
 
 
 def test_settings_that_matter_come_first() -> None:
@@ -236,3 +237,26 @@ def test_every_setting_with_an_effect_is_kept_of_a_log() -> None:
 
     keys = [each for each in get("spark").comparer.settings if not each.endswith(".")]
     assert all(_KEPT_PROPERTIES.fullmatch(each) for each in keys)
+
+
+def shorter_trace(folder: Path, steps: int) -> Path:
+    """The trace of a training, with the first `steps` of its three steps."""
+    (source,) = (ROOT / "tests" / "data" / "training" / "torch-loader").iterdir()
+    trace = json.loads(gzip.decompress(source.read_bytes()))
+    starts = sorted(each["ts"] for each in trace["traceEvents"] if each.get("name", "").startswith("ProfilerStep#"))
+    end = starts[steps]
+    trace["traceEvents"] = [each for each in trace["traceEvents"] if each.get("ts", 0) < end]
+    path = folder / source.name
+    path.write_bytes(gzip.compress(json.dumps(trace).encode()))
+    return path
+
+
+def test_compares_the_same_number_of_steps_if_profilers_recorded_different_numbers(tmp_path: Path) -> None:
+    longer = ROOT / "tests" / "data" / "training" / "torch-loader"
+    found = cp.compare(longer, cp.profile(shorter_trace(tmp_path, 2)))
+    assert found.steps == 2
+    assert found.difference.verdict == "no change beyond noise"
+    assert found.after.runtime_ms == pytest.approx(found.before.runtime_ms, rel=0.1)
+    assert sum(each.ms for each in found.parts) == pytest.approx(found.change_ms, abs=1e-6)
+    assert sum(each.ms for each in found.parts if each.kind == "work") == pytest.approx(0.0, abs=0.05 * 356)
+    assert "for 2 steps" in comparison_text(found)

@@ -99,7 +99,7 @@ class ComparedStage:
 
 
 @dataclass(frozen=True)
-class Foretold:
+class PredictedChange:
     """The prediction of the runs before for the resources of those after, to compare it with what came.
 
     `settings` are the differences in resources that logs record.  `refused` says why there is no prediction.
@@ -396,8 +396,9 @@ class Comparison(Tabular):
     """Whether the runs after took longer than those before, and where the difference comes from.
 
     `parts` are the largest first, the unexplained one last, and sum to `change_ms`.  `stages` are in the order of the
-    largest change.  `settings` have those that matter first.  `foretold` is None if the resources that logs record are
-    the same.  `scope` is the compared part of the runs.
+    largest change.  `settings` have those that matter first.  `predicted` is None if the resources that logs record are
+    the same.  `scope` is the compared part of the runs.  `steps` is the number of steps of each run of a training that
+    are compared; None for other runs, and for a part of a run.
     """
 
     before: Side
@@ -409,10 +410,11 @@ class Comparison(Tabular):
     stages: tuple[ComparedStage, ...]
     settings: tuple[SettingChange, ...] = ()
     operators: tuple[OperatorChange, ...] = ()
-    foretold: Foretold | None = None
+    predicted: PredictedChange | None = None
     not_compared: tuple[NotCompared, ...] = ()
     before_wait_ms: Mapping[Cause, float] = field(default_factory=dict)
     after_wait_ms: Mapping[Cause, float] = field(default_factory=dict)
+    steps: int | None = None
     words: Words = field(default_factory=Words)
 
     @property

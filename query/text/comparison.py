@@ -21,7 +21,8 @@ def verdict_sentence(found: results.Comparison) -> str:
     seen = found.difference
     before_ms, after_ms = found.before.runtime_ms, found.after.runtime_ms
     unit = time_unit(max(before_ms, after_ms))
-    times = f"{unit.text(after_ms)} instead of {unit.text(before_ms)} ({change(after_ms, before_ms)})"
+    steps = f" for {counted(found.steps, 'step')}" if found.steps else ""
+    times = f"{unit.text(after_ms)} instead of {unit.text(before_ms)}{steps} ({change(after_ms, before_ms)})"
     low, high = (change(each, 1.0) for each in (seen.ratio_low, seen.ratio_high))
     runs = seen.runs_before + seen.runs_after
     basis = {
@@ -37,7 +38,7 @@ def verdict_sentence(found: results.Comparison) -> str:
     return f"No change beyond noise: {times}; {sure}."
 
 
-def foretold_sentence(found: results.Foretold, words: Words) -> str:
+def prediction_sentence(found: results.PredictedChange, words: Words) -> str:
     """The prediction of the runs before for the resources of those after."""
     settings = ", ".join(found.settings)
     if found.predicted_ms is None or found.error_ratio is None:
