@@ -12,8 +12,8 @@ from crystalperf.cli.text import counted, printable, time_unit, volume
 from crystalperf.query.results.comparison import Unexplained
 from crystalperf.query.text.answers import capitalised
 from crystalperf.query.text.comparison import (
-    prediction_sentence,
     operator_words,
+    prediction_sentence,
     setting_words,
     verdict_sentence,
 )

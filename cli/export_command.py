@@ -23,7 +23,7 @@ def export(run_text: str, to: str, output: str, *, force: bool, redact: bool) ->
     """Write the export and print its path; with `-` only the export goes to stdout."""
     wanted = format_of(to)
     if output not in ("", STDOUT) and Path(output).resolve() == Path(run_text).resolve():
-        raise SettingError(f"{output}: is the run to export; choose another place with -o")
+        raise SettingError(f"{output}: is the run to export; choose another place")
     run = find_run(run_text)
     place = output or f"{run.path.name.removesuffix('.duckdb')}{'-redacted' if redact else ''}{wanted.suffix}"
     with progress() as step, run.redacted() if redact else nullcontext(run) as shown:

@@ -24,7 +24,15 @@ from crystalperf.query.compare.matching import matched
 from crystalperf.query.compare.pooling import pooled, typical
 from crystalperf.query.diagnose.comparer import Comparer
 from crystalperf.query.frameworks.registry import get
-from crystalperf.query.results.comparison import Comparison, DeviceRate, NotCompared, Part, Unexplained
+from crystalperf.query.results.comparison import (
+    Collected,
+    Comparison,
+    ComputeWait,
+    DeviceRate,
+    NotCompared,
+    Part,
+    Unexplained,
+)
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.sentences import CORE, text_of
 from tests.hand_made import figures
@@ -260,3 +268,37 @@ def test_compares_the_same_number_of_steps_if_profilers_recorded_different_numbe
     assert sum(each.ms for each in found.parts) == pytest.approx(found.change_ms, abs=1e-6)
     assert sum(each.ms for each in found.parts if each.kind == "work") == pytest.approx(0.0, abs=0.05 * 356)
     assert "for 2 steps" in comparison_text(found)
+
+
+def test_lists_settings_of_trainings_without_measurements(tmp_path: Path) -> None:
+    found = cp.compare(
+        ROOT / "tests" / "data" / "training" / "torch-loader", ROOT / "tests/data/training/torch-2-ranks"
+    )
+    assert {each.key for each in found.settings} == {"backend", "processes", "world_size"}
+
+
+def test_a_log_without_end_is_not_another_job() -> None:
+    logs = ROOT / "tests" / "data" / "eventlog"
+    found = cp.compare(profiled(logs / "q9-first-lines.lz4"), profiled(logs / "q9.zstd"))
+    assert [each.kind for each in found.not_compared] == ["not-succeeded"]
+
+
+def test_many_stages_without_counterpart_match_by_similar_operators_once() -> None:
+    before = run(*(stage(str(each), operators=("Scan", "Sort", "Old"), details=()) for each in range(3)))
+    after = run(*(stage(str(each), operators=("Scan", "Sort", "New"), details=()) for each in range(5)))
+    pairs = matched(before, after)
+    assert [(one.id, other.id) for one, other in pairs if one and other] == [
+        (f"stage:{each}.0", f"stage:{each}.0") for each in range(3)
+    ]
+    assert sorted(other.id for one, other in pairs if one is None and other) == ["stage:3.0", "stage:4.0"]
+
+
+@pytest.mark.parametrize(("before_ms", "after_ms", "times"), [(152.0, 189.0, "189 ms instead of 152 ms")])
+def test_times_of_causes_have_a_unit_that_shows_their_difference(before_ms: float, after_ms: float, times: str) -> None:
+    assert times in text_of(Collected(37.0, "modelled", (), before_ms, after_ms), Words())
+
+
+def test_times_that_contradict_a_slower_cpu_are_no_evidence() -> None:
+    same_way = ComputeWait(3_000.0, "guessed", (), 46_000.0, 54_000.0, 1.4)
+    assert "54.0 s" in text_of(same_way, Words())
+    assert "46.0 s" not in text_of(replace(same_way, before_ms=54_000.0, after_ms=46_000.0), Words())

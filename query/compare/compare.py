@@ -26,11 +26,11 @@ from crystalperf.query.results.comparison import (
     Comparison,
     ComputeWait,
     DifferentJobs,
-    PredictedChange,
     NotCompared,
     NotSucceeded,
     OperatorChange,
     Part,
+    PredictedChange,
     SettingChange,
     Side,
     TaskOverhead,
@@ -199,7 +199,7 @@ def setting_changes(
             key, before.get(key), after.get(key), any(each != "none" for each in comparer.effects(key))
         )
         for key in sorted({*before, *after})
-        if before.get(key) != after.get(key)
+        if before.get(key) != after.get(key) and comparer.is_setting(key)
     ]  # fmt: skip
     return tuple(sorted(found, key=lambda each: not each.matters))
 
@@ -331,11 +331,13 @@ def _compared_stages(pairs: Sequence[Pair], comparer: Comparer) -> tuple[Compare
 
 
 def _not_compared(given: Sequence[Given], pairs: Sequence[Pair]) -> Iterator[NotCompared]:
+    cut = False
     for each in given:
         outcome = each.run.debug(each.scope).outcome
         if outcome is not None and outcome.status in ("failed", "unfinished"):
+            cut = True
             yield NotSucceeded(each.name, outcome.status)
     whole = sum(each.wall_ms for pair in pairs for each in pair if each)
     both = sum(each.wall_ms for pair in pairs if all(pair) for each in pair if each)
-    if whole > 0 and both < SAME_JOB * whole:
+    if whole > 0 and both < SAME_JOB * whole and not cut:  # a log without an end lacks the stages after it
         yield DifferentJobs(both / whole)

@@ -47,8 +47,9 @@ class Evidence:
         return self.sums(lambda stage: stage.read_bytes)
 
     def worst(self, of: Numbers) -> tuple[float, float]:
-        """A number of the stage with the largest contribution, on both sides."""
-        for one, other in (each.pair for each in sorted(self.found, key=lambda each: -abs(each.ms))):
+        """A number of the stage with the largest contribution in the direction of their sum, on both sides."""
+        sign = -1.0 if sum(each.ms for each in self.found) < 0 else 1.0
+        for one, other in (each.pair for each in sorted(self.found, key=lambda each: -sign * each.ms)):
             if one is not None and other is not None:
                 return of(one), of(other)
         return 0.0, 0.0
@@ -116,7 +117,7 @@ _MAKERS: Mapping[str, Maker] = {
     "device-rate": lambda base, seen: results.DeviceRate(
         *base, seen.subject, *seen.component(seen.subject), *seen.read()
     ),
-    "cpu-time": lambda base, seen: results.ComputeTime(*base, *seen.component(COMPUTE)),
+    "cpu-time": lambda base, seen: results.ComputeTime(*base, *seen.component(COMPUTE), *seen.read()),
     "cpu-wait": _compute_wait,
     "delegate": lambda base, seen: results.Delegated(*base, *seen.component(OTHER)),
     "reading": lambda base, seen: results.Reading(*base, *seen.component(OTHER), *seen.read()),
@@ -130,7 +131,9 @@ _MAKERS: Mapping[str, Maker] = {
     "tasks": lambda base, seen: results.ChangedTasks(
         *base, *seen.sums(lambda stage: stage.tasks), seen.sides.changed("tasks")
     ),
-    "task-overhead": lambda base, seen: results.TaskOverhead(*base, *seen.component(STARTING)),
+    "task-overhead": lambda base, seen: results.TaskOverhead(
+        *base, *seen.component(STARTING), *seen.sums(lambda stage: stage.tasks)
+    ),
     "lost-workers": _lost,
     "retries": lambda base, seen: results.Repeated(*base, *seen.component(REPEATED)),
     "plan": lambda base, seen: results.ChangedPlan(*base, seen.operators, seen.sides.changed("plan")),

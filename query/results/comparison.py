@@ -211,12 +211,14 @@ class DeviceRate(Part):
 
 @dataclass(frozen=True)
 class ComputeTime(Part):
-    """Tasks used more or less CPU time for the same data and plan; times are of tasks."""
+    """Tasks used more or less CPU time for the same data and plan; times and bytes read are of tasks."""
 
     kind: ClassVar[str] = "cpu-time"
 
     before_ms: float
     after_ms: float
+    before_bytes: float = 0.0
+    after_bytes: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -299,12 +301,14 @@ class ChangedTasks(Part):
 
 @dataclass(frozen=True)
 class TaskOverhead(Part):
-    """Starting and ending a task took longer or shorter."""
+    """Starting and ending a task took longer or shorter; times are the sums of all tasks."""
 
     kind: ClassVar[str] = "task-overhead"
 
     before_ms: float
     after_ms: float
+    before_tasks: float = 0.0
+    after_tasks: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ from crystalperf.query.results.answers import (
     Verdict,
 )
 from crystalperf.query.results.assumptions import Assumption
-from crystalperf.query.results.comparison import Comparison, PredictedChange, NotCompared, Part
+from crystalperf.query.results.comparison import Comparison, NotCompared, Part, PredictedChange
 from crystalperf.query.results.comparison_page import ComparisonPage
 from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.flame_difference import FunctionChange

@@ -92,7 +92,8 @@ def _for_same(before_bytes: float, after_bytes: float) -> str:
 
 
 def _instead(before_ms: float, after_ms: float) -> str:
-    return f"{lasting(after_ms)} instead of {lasting(before_ms)}"
+    unit = time_unit(max(before_ms, after_ms))
+    return f"{unit.text(after_ms)} instead of {unit.text(before_ms)}"
 
 
 @CORE.of(results.ChangedInput)
@@ -155,7 +156,8 @@ def device_rate(part: results.DeviceRate, words: Words) -> str:
 
 @CORE.of(results.ComputeTime)
 def compute_time(part: results.ComputeTime, _words: Words) -> str:
-    return f"CPU time of the same plan: {_instead(part.before_ms, part.after_ms)}"
+    same = _for_same(part.before_bytes, part.after_bytes)
+    return f"CPU time of the same plan: {_instead(part.before_ms, part.after_ms)} {same}"
 
 
 @CORE.of(results.ComputeWait)
@@ -164,7 +166,9 @@ def compute_wait(part: results.ComputeWait, words: Words) -> str:
     if part.start_ratio is None:
         return f"waiting for a CPU: {_instead(part.before_ms, part.after_ms)} of {task} time"
     start = f"starting a {task} takes {part.start_ratio:.1f} times as long"
-    speed = "slower or shared by more" if part.start_ratio > 1 else "faster or shared by less"
+    speed = "slower or more shared" if part.start_ratio > 1 else "faster or less shared"
+    if (part.after_ms - part.before_ms) * part.ms <= 0:  # another number of slots changes the sum of all tasks, too
+        return f"CPUs are {speed}: {start}"
     return f"CPUs are {speed}: {start}; time on no resource {_instead(part.before_ms, part.after_ms)}"
 
 
@@ -206,7 +210,10 @@ def changed_tasks(part: results.ChangedTasks, words: Words) -> str:
 
 @CORE.of(results.TaskOverhead)
 def task_overhead(part: results.TaskOverhead, words: Words) -> str:
-    return f"starting and ending {words.vocabulary.tasks}: {_instead(part.before_ms, part.after_ms)}"
+    times = f"starting and ending {words.vocabulary.tasks}: {_instead(part.before_ms, part.after_ms)}"
+    if part.before_tasks == part.after_tasks:
+        return times
+    return f"{times}, for {part.after_tasks:.0f} instead of {part.before_tasks:.0f}"
 
 
 @CORE.of(results.LostWorkers)
