@@ -19,6 +19,7 @@ from crystalperf.query.compare.pooling import pooled, typical
 from crystalperf.query.execution.load import ALL
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.results.comparison import (
+    INCOMPLETE,
     ChangedSlots,
     Collected,
     ComparedRun,
@@ -334,7 +335,7 @@ def _not_compared(given: Sequence[Given], pairs: Sequence[Pair]) -> Iterator[Not
     cut = False
     for each in given:
         outcome = each.run.debug(each.scope).outcome
-        if outcome is not None and outcome.status in ("failed", "unfinished"):
+        if outcome is not None and outcome.status in INCOMPLETE:
             cut = True
             yield NotSucceeded(each.name, outcome.status)
     whole = sum(each.wall_ms for pair in pairs for each in pair if each)

@@ -17,6 +17,9 @@ from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.words import Words
 from crystalperf.query.sql.rows import Tabular
 
+INCOMPLETE = ("failed", "unfinished")
+"""The outcomes of a run whose time is not that of the whole job."""
+
 
 @dataclass(frozen=True)
 class ComparedRun:
@@ -425,6 +428,18 @@ class Comparison(Tabular):
     def change_ms(self) -> float:
         """The difference of the medians, ms."""
         return self.after.runtime_ms - self.before.runtime_ms
+
+    @property
+    def decided(self) -> bool:
+        """Whether the verdict holds for whole jobs.
+
+        A run that failed, or whose log has no end, would have taken longer.  So "longer" holds if all runs before are
+        complete, "shorter" if all runs after are, and no change only if all are.
+        """
+        incomplete = [any(each.status in INCOMPLETE for each in side.runs) for side in (self.before, self.after)]
+        return not any(incomplete) or (self.difference.verdict == "longer" and not incomplete[0]) or (
+            self.difference.verdict == "shorter" and not incomplete[1]
+        )  # fmt: skip
 
     @property
     def explained_share(self) -> float | None:

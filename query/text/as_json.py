@@ -105,7 +105,7 @@ _COMPUTED: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
     Verdict: _properties(Verdict, "replay_error_ratio"),
     Sweep: {"knee": knee_of},
     Choice: _properties(Choice, "cheapest", "likely"),
-    Comparison: _properties(Comparison, "change_ms", "explained_share"),
+    Comparison: _properties(Comparison, "decided", "change_ms", "explained_share"),
     PredictedChange: _properties(PredictedChange, "error_ratio"),
     FunctionChange: _properties(FunctionChange, "change_ms", "beyond_noise"),
 }

@@ -30,6 +30,8 @@ def verdict_sentence(found: results.Comparison) -> str:
         "typical spread": "by the usual spread of such jobs",
     }[seen.source]
     sure = f"90 % range: {low} to {high}, {basis}"
+    if not found.decided:
+        return f"Not decided, because not all runs are complete: {times}."
     if seen.verdict != "no change beyond noise":
         return f"{capitalised(seen.verdict)}: {times}; {sure}."
     if seen.ratio_low > 1 or seen.ratio_high < 1:
@@ -92,8 +94,10 @@ def _for_same(before_bytes: float, after_bytes: float) -> str:
 
 
 def _instead(before_ms: float, after_ms: float) -> str:
-    unit = time_unit(max(before_ms, after_ms))
-    return f"{unit.text(after_ms)} instead of {unit.text(before_ms)}"
+    before, after = lasting(before_ms), lasting(after_ms)
+    if before == after and max(before_ms, after_ms) < 1_000:
+        before, after = f"{before_ms:.0f} ms", f"{after_ms:.0f} ms"
+    return f"{after} instead of {before}"
 
 
 @CORE.of(results.ChangedInput)
