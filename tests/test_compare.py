@@ -34,6 +34,7 @@ from crystalperf.query.results.comparison import (
     Unexplained,
 )
 from crystalperf.query.results.words import Words
+from crystalperf.query.text.comparison import verdict_sentence
 from crystalperf.query.text.sentences import CORE, text_of
 from tests.hand_made import figures
 from tests.reading import profiled
@@ -275,6 +276,13 @@ def test_lists_settings_of_trainings_without_measurements(tmp_path: Path) -> Non
         ROOT / "tests" / "data" / "training" / "torch-loader", ROOT / "tests/data/training/torch-2-ranks"
     )
     assert {each.key for each in found.settings} == {"backend", "processes", "world_size"}
+
+
+def test_a_range_that_is_printed_with_no_change_is_not_probably_longer() -> None:
+    found = pair("q18-lost")
+    for low, sure in ((1.003, False), (1.02, True)):
+        seen = replace(found.difference, verdict="no change beyond noise", ratio=1.3, ratio_low=low, ratio_high=1.6)
+        assert ("Probably" in verdict_sentence(replace(found, difference=seen))) is sure
 
 
 def test_a_log_without_end_is_not_another_job() -> None:

@@ -31,10 +31,10 @@ def verdict_sentence(found: results.Comparison) -> str:
     }[seen.source]
     sure = f"90 % range: {low} to {high}, {basis}"
     if not found.decided:
-        return f"Not decided, because not all runs are complete: {times}."
+        return f"Not decided: {times}; not all runs are complete."
     if seen.verdict != "no change beyond noise":
         return f"{capitalised(seen.verdict)}: {times}; {sure}."
-    if seen.ratio_low > 1 or seen.ratio_high < 1:
+    if round(100 * seen.ratio_low) > 100 or round(100 * seen.ratio_high) < 100:  # as the range is printed
         word = "longer" if seen.ratio > 1 else "shorter"
         return f"Probably {word}: {times}; {sure}. Compare several runs of each side to be sure."
     return f"No change beyond noise: {times}; {sure}."
