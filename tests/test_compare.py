@@ -285,6 +285,14 @@ def test_a_range_that_is_printed_with_no_change_is_not_probably_longer() -> None
         assert ("Probably" in verdict_sentence(replace(found, difference=seen))) is sure
 
 
+def test_one_side_with_samples_is_a_caution_and_faster_starts_do_not_take_longer() -> None:
+    found = cp.compare(profiled(ROOT / "tests/data/eventlog/q9.zstd"), ROOT / "lab" / "recordings" / "demo-q9")
+    assert [each.kind for each in found.not_compared] == ["one-side-sampled"]
+    (wait,) = (each for each in found.parts if isinstance(each, ComputeWait))
+    assert wait.ms > 0
+    assert wait.start_ratio is None or wait.start_ratio > 1
+
+
 def test_a_log_without_end_is_not_another_job() -> None:
     logs = ROOT / "tests" / "data" / "eventlog"
     found = cp.compare(profiled(logs / "q9-first-lines.lz4"), profiled(logs / "q9.zstd"))

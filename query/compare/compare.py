@@ -29,6 +29,7 @@ from crystalperf.query.results.comparison import (
     DifferentJobs,
     NotCompared,
     NotSucceeded,
+    OneSideSampled,
     OperatorChange,
     Part,
     PredictedChange,
@@ -128,7 +129,7 @@ def compared(
         settings=settings,
         operators=operators,
         predicted=predicted,
-        not_compared=tuple(_not_compared((*before, *after), pairs)),
+        not_compared=(*_not_compared((*before, *after), pairs), *_unlike_samples(before, after)),
         before_wait_ms=one.wait_ms,
         after_wait_ms=other.wait_ms,
         words=first.run.execution(first.scope).words,
@@ -329,6 +330,18 @@ def _compared_stages(pairs: Sequence[Pair], comparer: Comparer) -> tuple[Compare
             )
         )
     return tuple(sorted(found, key=lambda each: -abs(each.after_ms - each.before_ms)))
+
+
+def _unlike_samples(before: Sequence[Given], after: Sequence[Given]) -> Iterator[NotCompared]:
+    sampled = [[_has_samples(each) for each in side] for side in (before, after)]
+    if (all(sampled[0]) and not any(sampled[1])) or (all(sampled[1]) and not any(sampled[0])):
+        yield OneSideSampled(after=sampled[1][0])
+
+
+def _has_samples(given: Given) -> bool:
+    with given.run.reading() as connection:
+        (found,) = connection.execute("SELECT count(*) > 0 FROM samples").fetchall()[0]
+    return bool(found)
 
 
 def _not_compared(given: Sequence[Given], pairs: Sequence[Pair]) -> Iterator[NotCompared]:

@@ -88,7 +88,8 @@ def _memory(base: Base, seen: Evidence) -> results.Part:
 
 def _compute_wait(base: Base, seen: Evidence) -> results.Part:
     ratio = math.exp(seen.sides.starting_change)
-    measured = abs(seen.sides.starting_change) <= SLOWER
+    change = seen.sides.starting_change
+    measured = abs(change) <= SLOWER or change * base[0] <= 0  # faster starts do not explain more time
     basis: Basis = "modelled" if measured else "guessed"
     waits = seen.component(COMPUTE_WAIT) if measured else seen.component(COMPUTE_WAIT, OTHER)
     return results.ComputeWait(base[0], basis, base[2], *waits, None if measured else ratio)

@@ -398,6 +398,15 @@ class NotSucceeded(NotCompared):
     status: str
 
 
+@dataclass(frozen=True)
+class OneSideSampled(NotCompared):
+    """Only one side has samples, so that times by resource are measured on it and not on the other."""
+
+    kind: ClassVar[str] = "one-side-sampled"
+
+    after: bool
+
+
 @dataclass(frozen=True, repr=False)
 class Comparison(Tabular):
     """Whether the runs after took longer than those before, and where the difference comes from.

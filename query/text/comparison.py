@@ -268,6 +268,15 @@ def different_jobs(found: results.DifferentJobs, words: Words) -> str:
     )
 
 
+@CORE.of(results.OneSideSampled)
+def one_side_sampled(found: results.OneSideSampled, words: Words) -> str:
+    side = "after" if found.after else "before"
+    return (
+        f"only the runs {side} have samples, so times of {words.vocabulary.tasks} by resource are not comparable: give"
+        " both sides their recordings, or neither"
+    )
+
+
 @CORE.of(results.NotSucceeded)
 def not_succeeded(found: results.NotSucceeded, _words: Words) -> str:
     what = "failed" if found.status == "failed" else "has no end in its log"
