@@ -157,11 +157,12 @@ def compare(before: Sequence[str], after: Sequence[str], limit: int = 20, offset
     facts = {
         "says": sentence_of(found),
         **{key: plain["difference"][key] for key in ("verdict", "ratio", "ratio_low", "ratio_high", "source")},
+        "decided": plain["decided"],
         "before_ms": round(found.before.runtime_ms),
         "after_ms": round(found.after.runtime_ms),
         "explained_share": plain["explained_share"],
         "settings": [each for each in plain["settings"] if each["matters"]],
-        "foretold": plain["foretold"],
+        "predicted": plain["predicted"],
         "not_compared": [each["text"] for each in plain["not_compared"]],
     }
     return fitting(facts, plain["parts"], limit, offset)

@@ -12,8 +12,8 @@ from crystalperf.cli.text import counted, printable, time_unit, volume
 from crystalperf.query.results.comparison import Unexplained
 from crystalperf.query.text.answers import capitalised
 from crystalperf.query.text.comparison import (
-    foretold_sentence,
     operator_words,
+    prediction_sentence,
     setting_words,
     verdict_sentence,
 )
@@ -77,9 +77,9 @@ def comparison_text(found: Comparison, *, full: bool = False) -> str:
         page.paragraph(printable(f"Plans: {operator_words(found.operators)}"))
     page.line()
     _stages(page, found, unit, ALL if full else STAGES_SHOWN)
-    if found.foretold is not None:
+    if found.predicted is not None:
         page.line()
-        page.paragraph(printable(foretold_sentence(found.foretold, found.words)))
+        page.paragraph(printable(prediction_sentence(found.predicted, found.words)))
     return page.text()
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from crystalperf.cli.output import cannot_write, progress, silence, write
 from crystalperf.cli.runs import find_run
 from crystalperf.cli.text import printable
+from crystalperf.indexes.errors import SettingError
 from crystalperf.query.export.formats import export_to, format_of
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ STDOUT = "-"
 def export(run_text: str, to: str, output: str, *, force: bool, redact: bool) -> int:
     """Write the export and print its path; with `-` only the export goes to stdout."""
     wanted = format_of(to)
+    if output not in ("", STDOUT) and Path(output).resolve() == Path(run_text).resolve():
+        raise SettingError(f"{output}: is the run to export; choose another place")
     run = find_run(run_text)
     place = output or f"{run.path.name.removesuffix('.duckdb')}{'-redacted' if redact else ''}{wanted.suffix}"
     with progress() as step, run.redacted() if redact else nullcontext(run) as shown:

@@ -40,6 +40,7 @@ def gate(
 ) -> int:
     """Check the budgets of runs and write the outcome; returns the exit code."""
     wanted = [_format(each) for each in formats]
+    _check_targets([target for _, target in wanted if target is not None], [*names, *baseline, config])
     if sum(target is None for _, target in wanted) + as_json > 1:
         raise SettingError(
             "several formats for standard output; write all but one to a file, as in --format junit=FILE"
@@ -99,6 +100,18 @@ def _format(text: str) -> tuple[str, Path | None]:
     if form not in FORMATS:
         raise SettingError(f"--format {text}: not a format; choose {', '.join(FORMATS)}, and FORMAT=FILE for a file")
     return form, Path(target) if target else None
+
+
+def _check_targets(targets: Sequence[Path], read: Sequence[str]) -> None:
+    """Raise SettingError if the outcome would be written over a file that the command reads, or over itself."""
+    inputs = {Path(each).resolve() for each in (*read, parsing.FILE) if each}
+    seen = set[Path]()
+    for target in targets:
+        if target.resolve() in inputs:
+            raise SettingError(f"{target}: is an input of this command; write the outcome to another file")
+        if target.resolve() in seen:
+            raise SettingError(f"{target}: is named for two formats; give each format its own file")
+        seen.add(target.resolve())
 
 
 def _save(target: Path, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 from dataclasses import replace
@@ -23,8 +24,17 @@ from crystalperf.query.compare.matching import matched
 from crystalperf.query.compare.pooling import pooled, typical
 from crystalperf.query.diagnose.comparer import Comparer
 from crystalperf.query.frameworks.registry import get
-from crystalperf.query.results.comparison import Comparison, DeviceRate, NotCompared, Part, Unexplained
+from crystalperf.query.results.comparison import (
+    Collected,
+    Comparison,
+    ComputeWait,
+    DeviceRate,
+    NotCompared,
+    Part,
+    Unexplained,
+)
 from crystalperf.query.results.words import Words
+from crystalperf.query.text.comparison import verdict_sentence
 from crystalperf.query.text.sentences import CORE, text_of
 from tests.hand_made import figures
 from tests.reading import profiled
@@ -170,11 +180,11 @@ def test_other_made_causes_are_first(name: str) -> None:
 
 def test_a_prediction_for_the_resources_after_is_compared_with_what_came() -> None:
     found = pair("q12-slots")
-    assert found.foretold is not None
-    assert found.foretold.settings == ("cores=1",)
-    assert found.foretold.actual_ms == found.after.runtime_ms
-    assert found.foretold.error_ratio == pytest.approx(found.foretold.predicted_ms / found.after.runtime_ms - 1)
-    assert pair("q12-lost").foretold is None
+    assert found.predicted is not None
+    assert found.predicted.settings == ("cores=1",)
+    assert found.predicted.actual_ms == found.after.runtime_ms
+    assert found.predicted.error_ratio == pytest.approx(found.predicted.predicted_ms / found.after.runtime_ms - 1)
+    assert pair("q12-lost").predicted is None
 
 
 def test_settings_that_matter_come_first() -> None:
@@ -236,3 +246,79 @@ def test_every_setting_with_an_effect_is_kept_of_a_log() -> None:
 
     keys = [each for each in get("spark").comparer.settings if not each.endswith(".")]
     assert all(_KEPT_PROPERTIES.fullmatch(each) for each in keys)
+
+
+def shorter_trace(folder: Path, steps: int) -> Path:
+    """The trace of a training, with the first `steps` of its three steps."""
+    (source,) = (ROOT / "tests" / "data" / "training" / "torch-loader").iterdir()
+    trace = json.loads(gzip.decompress(source.read_bytes()))
+    starts = sorted(each["ts"] for each in trace["traceEvents"] if each.get("name", "").startswith("ProfilerStep#"))
+    end = starts[steps]
+    trace["traceEvents"] = [each for each in trace["traceEvents"] if each.get("ts", 0) < end]
+    path = folder / source.name
+    path.write_bytes(gzip.compress(json.dumps(trace).encode()))
+    return path
+
+
+def test_compares_the_same_number_of_steps_if_profilers_recorded_different_numbers(tmp_path: Path) -> None:
+    longer = ROOT / "tests" / "data" / "training" / "torch-loader"
+    found = cp.compare(longer, cp.profile(shorter_trace(tmp_path, 2)))
+    assert found.steps == 2
+    assert found.difference.verdict == "no change beyond noise"
+    assert found.after.runtime_ms == pytest.approx(found.before.runtime_ms, rel=0.1)
+    assert sum(each.ms for each in found.parts) == pytest.approx(found.change_ms, abs=1e-6)
+    assert sum(each.ms for each in found.parts if each.kind == "work") == pytest.approx(0.0, abs=0.05 * 356)
+    assert "for 2 steps" in comparison_text(found)
+
+
+def test_lists_settings_of_trainings_without_measurements(tmp_path: Path) -> None:
+    found = cp.compare(
+        ROOT / "tests" / "data" / "training" / "torch-loader", ROOT / "tests/data/training/torch-2-ranks"
+    )
+    assert {each.key for each in found.settings} == {"backend", "processes", "world_size"}
+
+
+def test_a_range_that_is_printed_with_no_change_is_not_probably_longer() -> None:
+    found = pair("q18-lost")
+    for low, sure in ((1.003, False), (1.02, True)):
+        seen = replace(found.difference, verdict="no change beyond noise", ratio=1.3, ratio_low=low, ratio_high=1.6)
+        assert ("Probably" in verdict_sentence(replace(found, difference=seen))) is sure
+
+
+def test_one_side_with_samples_is_a_caution_and_faster_starts_do_not_take_longer() -> None:
+    found = cp.compare(profiled(ROOT / "tests/data/eventlog/q9.zstd"), ROOT / "lab" / "recordings" / "demo-q9")
+    assert [each.kind for each in found.not_compared] == ["one-side-sampled"]
+    (wait,) = (each for each in found.parts if isinstance(each, ComputeWait))
+    assert wait.ms > 0
+    assert wait.start_ratio is None or wait.start_ratio > 1
+
+
+def test_a_log_without_end_is_not_another_job() -> None:
+    logs = ROOT / "tests" / "data" / "eventlog"
+    found = cp.compare(profiled(logs / "q9-first-lines.lz4"), profiled(logs / "q9.zstd"))
+    assert [each.kind for each in found.not_compared] == ["not-succeeded"]
+    assert not found.decided
+    assert comparison_text(found).split("\n\n")[1].startswith("Not decided")
+    back = cp.compare(profiled(logs / "q9.zstd"), profiled(logs / "q9-first-lines.lz4"))
+    assert not back.decided
+
+
+def test_many_stages_without_counterpart_match_by_similar_operators_once() -> None:
+    before = run(*(stage(str(each), operators=("Scan", "Sort", "Old"), details=()) for each in range(3)))
+    after = run(*(stage(str(each), operators=("Scan", "Sort", "New"), details=()) for each in range(5)))
+    pairs = matched(before, after)
+    assert [(one.id, other.id) for one, other in pairs if one and other] == [
+        (f"stage:{each}.0", f"stage:{each}.0") for each in range(3)
+    ]
+    assert sorted(other.id for one, other in pairs if one is None and other) == ["stage:3.0", "stage:4.0"]
+
+
+@pytest.mark.parametrize(("before_ms", "after_ms", "times"), [(152.0, 189.0, "189 ms instead of 152 ms")])
+def test_times_of_causes_have_a_unit_that_shows_their_difference(before_ms: float, after_ms: float, times: str) -> None:
+    assert times in text_of(Collected(37.0, "modelled", (), before_ms, after_ms), Words())
+
+
+def test_leaves_out_times_that_contradict_a_slower_cpu() -> None:
+    same_way = ComputeWait(3_000.0, "guessed", (), 46_000.0, 54_000.0, 1.4)
+    assert "54.0 s" in text_of(same_way, Words())
+    assert "46.0 s" not in text_of(replace(same_way, before_ms=54_000.0, after_ms=46_000.0), Words())

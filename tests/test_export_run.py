@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
+from crystalperf.cli.export_command import export
 from crystalperf.indexes.errors import InputError, NoAnswerError, SettingError
 from crystalperf.query.execution.load import WHOLE, load
 from crystalperf.query.export.formats import FORMATS, export_to
@@ -186,6 +187,14 @@ def test_existing_files_are_replaced_only_on_request(demo_log_run: Run, tmp_path
     assert path.read_bytes().startswith(b'{"resourceSpans"')
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [each.name for each in tmp_path.iterdir()] == ["q9"]
+
+
+def test_a_run_is_not_replaced_by_its_own_export(tmp_path: Path) -> None:
+    log = tmp_path / "q9.log"
+    log.write_text("mine")
+    with refused(SettingError, log, "the run to export"):
+        export(str(log), "otlp", str(log), force=True, redact=False)
+    assert log.read_text() == "mine"
 
 
 def test_a_folder_with_other_files_is_never_replaced(demo_log_run: Run, tmp_path: Path) -> None:

@@ -68,6 +68,7 @@ def test_a_budget_has_a_metric_and_a_limit_in_its_unit(text: str, expected: Budg
         ("runtime=1GB", "10m"),
         ("spill=1min", "1GB"),
         ("gc=10ms", "10%"),
+        ("gc=10", "gc=10%"),
         ("predicted[]=10m", "predicted"),
         ("runtime=-1", "10m"),
     ],
@@ -94,6 +95,10 @@ def test_budgets_of_a_file_and_of_flags(tmp_path: Path) -> None:
     assert {each.name: each.limit for each in both}["slowdown"] == 0.2
     with refused(SettingError, "runtime"):
         together([budget("runtime=1m", WORDS), budget("runtime=2m", WORDS)], [])
+    with refused(SettingError, "shuffle", "exchanged"):
+        together([], [budget("shuffle=1GB", WORDS), budget("exchanged=2GB", WORDS)])
+    other_word = together([budget("shuffle=2GB", WORDS)], [budget("exchanged=1GB", WORDS)])
+    assert [(each.name, each.limit) for each in other_word] == [("shuffle", 2e9)]
 
 
 @pytest.mark.parametrize(
@@ -107,6 +112,7 @@ def test_budgets_of_a_file_and_of_flags(tmp_path: Path) -> None:
         ("gate = 3\n", "gate"),
         ("[gate]\nmax = 3\n", "gate.max"),
         ("[gate]\nmax-slowdown = 'much'\n", "max-slowdown"),
+        ("[gate]\nmax-slowdown = 10\n", "max-slowdown=10%"),
     ],
 )
 def test_errors_of_a_file_are_one_sentence_with_its_name(content: str, named: str, tmp_path: Path) -> None:
@@ -225,6 +231,8 @@ def test_budgets_come_from_the_file_of_the_folder(
         (["{0}", "--max", "runtime=1m", "--format", "junit=/nowhere/x.xml"], "/nowhere/x.xml"),
         (["{0}", "--config", "/nowhere/x.toml"], "/nowhere/x.toml"),
         (["{0}", "--max", "runtime=1m", "--format", "github", "--format", "markdown"], "standard output"),
+        (["{0}", "--max", "runtime=1m", "--format", "junit={0}"], "input"),
+        (["{0}", "--max", "runtime=1m", "--format", "junit=x", "--format", "markdown=x"], "two formats"),
     ],
 )
 def test_a_wrong_request_is_one_sentence(arguments: list[str], named: str, runs: list[str], crystalperf: Call) -> None:

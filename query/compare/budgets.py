@@ -68,6 +68,8 @@ def _amount(name: str, value: str, unit: Unit) -> float:
     one = None if match is None else _one(match["unit"], unit)
     if match is None or one is None or not math.isfinite(float(match["number"])):
         raise SettingError(f"{name}={value}: not a limit for {name}; write for example {_EXAMPLES[unit]}")
+    if unit == "share" and not match["unit"] and float(match["number"]) >= 1:
+        raise SettingError(f"{name}={value}: a share of 1 or more needs its unit; write {name}={value}%")
     return float(match["number"]) * one
 
 
@@ -113,8 +115,22 @@ def _text(value: object) -> str:
 
 
 def together(stated: Sequence[Budget], of_the_file: Sequence[Budget]) -> list[Budget]:
-    """All budgets; one that is stated replaces the file's of the same name.  Raises SettingError if one is twice."""
-    names = [each.name for each in stated]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise SettingError(f"'{twice[0]}' has two limits; give one")
-    return [*(each for each in of_the_file if each.name not in names), *stated]
+    """All budgets; one that is stated replaces the file's of the same metric, by whichever of its words.
+
+    Raises SettingError if a source limits a metric twice.
+    """
+    for source in (stated, of_the_file):
+        seen = dict[tuple[str, tuple[str, ...]], str]()
+        for each in source:
+            if (first := seen.setdefault(_limited(each), each.name)) != each.name:
+                raise SettingError(f"'{first}' and '{each.name}' are two limits of one metric; give one")
+        if len(seen) < len(source):
+            names = [each.name for each in source]
+            raise SettingError(f"'{next(name for name in names if names.count(name) > 1)}' has two limits; give one")
+    replaced = {_limited(each) for each in stated}
+    return [*(each for each in of_the_file if _limited(each) not in replaced), *stated]
+
+
+def _limited(budget: Budget) -> tuple[str, tuple[str, ...]]:
+    """The metric that a budget limits, with its settings in one order."""
+    return budget.metric, tuple(sorted(budget.settings))

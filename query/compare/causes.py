@@ -77,11 +77,11 @@ class Sides:
         """The settings that differ and have an effect."""
         return tuple(each for each in self.settings if effect in self.comparer.effects(each.key))
 
-    @property
+    @cached_property
     def has_other_input(self) -> bool:
         return _differs(self.before.input_bytes, self.after.input_bytes)
 
-    @property
+    @cached_property
     def has_other_memory(self) -> bool:
         return _differs(self.before.memory_bytes or 0.0, self.after.memory_bytes or 0.0) or bool(self.changed("memory"))
 

@@ -19,6 +19,7 @@ from crystalperf.query.compare.pooling import pooled, typical
 from crystalperf.query.execution.load import ALL
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.results.comparison import (
+    INCOMPLETE,
     ChangedSlots,
     Collected,
     ComparedRun,
@@ -26,11 +27,12 @@ from crystalperf.query.results.comparison import (
     Comparison,
     ComputeWait,
     DifferentJobs,
-    Foretold,
     NotCompared,
     NotSucceeded,
+    OneSideSampled,
     OperatorChange,
     Part,
+    PredictedChange,
     SettingChange,
     Side,
     TaskOverhead,
@@ -54,7 +56,7 @@ SMALL = 0.005
 SAME_JOB = 0.3
 """Minimum share of the stages' time in stages with a counterpart for runs to be of the same job."""
 
-FORETOLD = ("workers", "cores", "memory")
+PREDICTED = ("workers", "cores", "memory")
 """Settings that logs record, so that the runs before predict the runtime with those of the runs after."""
 
 
@@ -98,7 +100,8 @@ def compared(
     Raises InputError if the runs are of different frameworks, or if one is given twice.
     """
     _checked(before, after)
-    read = [[_account(each, progress) for each in side] for side in (before, after)]
+    steps = _steps([each.run.header() for each in (*before, *after)], before[0].scope)
+    read = [[_account(each, steps, progress) for each in side] for side in (before, after)]
     progress("matching stages")
     one, other = (pooled(each) for each in read)
     first = before[typical([each.runtime_ms for each in read[0]])]
@@ -110,7 +113,7 @@ def compared(
     operators = _operator_changes(sides)
     parts = _parts(sides, effects(sides, pairs), operators, change_ms)
     progress("predicting the resources of the runs after")
-    foretold = _foretold(first, one, other)
+    predicted = _predicted(first, one, other)
     return Comparison(
         before=_side(before, read[0], one),
         after=_side(after, read[1], other),
@@ -120,12 +123,13 @@ def compared(
         ),
         measure=header.measure,
         scope=first.scope,
-        parts=_with_foretold(parts, foretold, one.runtime_ms, change_ms),
+        steps=steps,
+        parts=_with_prediction(parts, predicted, one.runtime_ms, change_ms),
         stages=_compared_stages(pairs, comparer),
         settings=settings,
         operators=operators,
-        foretold=foretold,
-        not_compared=tuple(_not_compared((*before, *after), pairs)),
+        predicted=predicted,
+        not_compared=(*_not_compared((*before, *after), pairs), *_unlike_samples(before, after)),
         before_wait_ms=one.wait_ms,
         after_wait_ms=other.wait_ms,
         words=first.run.execution(first.scope).words,
@@ -150,7 +154,20 @@ def _checked(before: Sequence[Given], after: Sequence[Given]) -> None:
         seen[key] = each.name
 
 
-def _account(given: Given, progress: Callable[[str], None]) -> Account:
+def _steps(headers: Sequence[Header], scope: str) -> int | None:
+    """The number of steps of each run to compare: the least, because profilers record different numbers of them.
+
+    None for a part of a run, and if runs do not repeat steps.
+    """
+    counts = [each.steps for each in headers if each.steps and each.step_ms]
+    return min(counts) if scope == ALL and len(counts) == len(headers) else None
+
+
+def _account(given: Given, steps: int | None, progress: Callable[[str], None]) -> Account:
+    """The account of a run; of a run with more than `steps` steps, that of the first ones, at the mean time of a step.
+
+    Raises InputError if the run cannot be compared.
+    """
     progress(f"reading {given.name}")
     execution = given.run.execution(given.scope)
     if execution.stream is not None:
@@ -160,10 +177,19 @@ def _account(given: Given, progress: Callable[[str], None]) -> Account:
         )
     if not execution.runtime_ms > 0:
         raise InputError(f"{given.name}: no time passes in it; compare runs that did something")
-    outcome = given.run.debug(given.scope).outcome
+    debug, header = given.run.debug(given.scope), given.run.header()
     with given.run.reading() as connection:
         advisor = get(execution.words.framework).advisor
-        return account(connection, execution, advisor, outcome.lost if outcome else ())
+        found = account(connection, execution, advisor, debug.outcome.lost if debug.outcome else ())
+    if steps is None or not header.steps or not header.step_ms or header.steps == steps:
+        return found
+    scopes = [each.id for each in sorted(debug.scopes, key=lambda each: each.start_ms)]
+    kept = {*scopes[: round(len(scopes) * steps / header.steps)]}
+    return replace(
+        found,
+        runtime_ms=header.step_ms * steps,
+        stages=tuple(each for each in found.stages if each.scope is None or each.scope in kept),
+    )
 
 
 def setting_changes(
@@ -175,7 +201,7 @@ def setting_changes(
             key, before.get(key), after.get(key), any(each != "none" for each in comparer.effects(key))
         )
         for key in sorted({*before, *after})
-        if before.get(key) != after.get(key)
+        if before.get(key) != after.get(key) and comparer.is_setting(key)
     ]  # fmt: skip
     return tuple(sorted(found, key=lambda each: not each.matters))
 
@@ -218,8 +244,8 @@ def _ranked(parts: Sequence[Part], change_ms: float) -> tuple[Part, ...]:
     return tuple(sorted(parts, key=lambda each: (isinstance(each, Unexplained), -sign * each.ms)))
 
 
-def _with_foretold(
-    parts: Sequence[Part], foretold: Foretold | None, before_ms: float, change_ms: float
+def _with_prediction(
+    parts: Sequence[Part], predicted: PredictedChange | None, before_ms: float, change_ms: float
 ) -> tuple[Part, ...]:
     """The parts, with effects of fewer or more slots that the account of a stage shows elsewhere.
 
@@ -227,9 +253,9 @@ def _with_foretold(
     time without a measured cause belongs to the slots, as far as the prediction of the runs before expects it.
     """
     slots = next((each for each in parts if isinstance(each, ChangedSlots)), None)
-    if slots is None or foretold is None or foretold.predicted_ms is None:
+    if slots is None or predicted is None or predicted.predicted_ms is None:
         return _ranked(parts, change_ms)
-    gap_ms = foretold.predicted_ms - before_ms - slots.ms
+    gap_ms = predicted.predicted_ms - before_ms - slots.ms
     moved, found = 0.0, list[Part]()
     for each in parts:
         take_ms = 0.0
@@ -246,11 +272,11 @@ def _within(ms: float, most_ms: float) -> float:
     return math.copysign(min(abs(ms), abs(most_ms)), ms) if ms * most_ms > 0 else 0.0
 
 
-def _foretold(first: Given, before: Account, after: Account) -> Foretold | None:
+def _predicted(first: Given, before: Account, after: Account) -> PredictedChange | None:
     """The prediction of the typical run before for the resources of those after; None if logs show no difference."""
     words = {inner: word for word, inner in reversed(list(first.run.header().vocabulary.settings.items()))}
     texts = []
-    for key in FORETOLD:
+    for key in PREDICTED:
         one, other = before.resources.get(key), after.resources.get(key)
         if one and other and one != other:
             texts.append(f"{words.get(key, key)}={other:.0f}{'B' if key == 'memory' else ''}")
@@ -259,10 +285,10 @@ def _foretold(first: Given, before: Account, after: Account) -> Foretold | None:
     try:
         found = first.run.predict(texts, scope=first.scope, path=False)
     except RefusedError as error:
-        return Foretold(tuple(texts), None, None, after.runtime_ms, (error.refusal,))
+        return PredictedChange(tuple(texts), None, None, after.runtime_ms, (error.refusal,))
     except SettingError:
         return None
-    return Foretold(tuple(texts), found.predicted_ms, found.interval_ms, after.runtime_ms, found.refused)
+    return PredictedChange(tuple(texts), found.predicted_ms, found.interval_ms, after.runtime_ms, found.refused)
 
 
 def _side(given: Sequence[Given], accounts: Sequence[Account], one: Account) -> Side:
@@ -306,12 +332,26 @@ def _compared_stages(pairs: Sequence[Pair], comparer: Comparer) -> tuple[Compare
     return tuple(sorted(found, key=lambda each: -abs(each.after_ms - each.before_ms)))
 
 
+def _unlike_samples(before: Sequence[Given], after: Sequence[Given]) -> Iterator[NotCompared]:
+    sampled = [[_has_samples(each) for each in side] for side in (before, after)]
+    if (all(sampled[0]) and not any(sampled[1])) or (all(sampled[1]) and not any(sampled[0])):
+        yield OneSideSampled(after=sampled[1][0])
+
+
+def _has_samples(given: Given) -> bool:
+    with given.run.reading() as connection:
+        (found,) = connection.execute("SELECT count(*) > 0 FROM samples").fetchall()[0]
+    return bool(found)
+
+
 def _not_compared(given: Sequence[Given], pairs: Sequence[Pair]) -> Iterator[NotCompared]:
+    cut = False
     for each in given:
         outcome = each.run.debug(each.scope).outcome
-        if outcome is not None and outcome.status in ("failed", "unfinished"):
+        if outcome is not None and outcome.status in INCOMPLETE:
+            cut = True
             yield NotSucceeded(each.name, outcome.status)
     whole = sum(each.wall_ms for pair in pairs for each in pair if each)
     both = sum(each.wall_ms for pair in pairs if all(pair) for each in pair if each)
-    if whole > 0 and both < SAME_JOB * whole:
+    if whole > 0 and both < SAME_JOB * whole and not cut:  # a log without an end lacks the stages after it
         yield DifferentJobs(both / whole)

@@ -63,26 +63,39 @@ def _query(stage: StageAccount, run: Account | None) -> str:
 def _similar(
     left: Sequence[StageAccount], right: Sequence[StageAccount], before: Account, after: Account
 ) -> Iterator[tuple[StageAccount, StageAccount]]:
-    """Stages of queries of the same name with similar operators, the most similar first."""
+    """Stages of queries of the same name with similar operators, the most similar first.
+
+    Stages with the same operators are alike, so that only different sets of operators are compared with each other.
+    """
+    one, other = (_alike(*each) for each in ((left, before), (right, after)))
     ranked = sorted(
         (
-            (-_likeness(one, other), number, place)
-            for number, one in enumerate(left)
-            for place, other in enumerate(right)
-            if _query(one, before) == _query(other, after) and _likeness(one, other) >= SIMILAR
+            (-likeness, number, place)
+            for number, (query, operators, _) in enumerate(one)
+            for place, (its_query, its_operators, _) in enumerate(other)
+            if query == its_query and (likeness := _likeness(operators, its_operators)) >= SIMILAR
         ),
     )
-    used: set[tuple[str, int]] = set()
     for _, number, place in ranked:
-        if not {("before", number), ("after", place)} & used:
-            used |= {("before", number), ("after", place)}
-            yield left[number], right[place]
+        mine, others = one[number][2], other[place][2]
+        yield from zip(mine, others, strict=False)
+        count = min(len(mine), len(others))
+        del mine[:count], others[:count]
 
 
-def _likeness(one: StageAccount, other: StageAccount) -> float:
+def _alike(stages: Sequence[StageAccount], run: Account) -> list[tuple[str, frozenset[str], list[StageAccount]]]:
+    """The stages with operators by the name of their query and their operators, in the order of the first of each."""
+    found: dict[tuple[str, frozenset[str]], list[StageAccount]] = {}
+    for each in stages:
+        if each.operators:
+            found.setdefault((_query(each, run), frozenset(each.operators)), []).append(each)
+    return [(query, operators, alike) for (query, operators), alike in found.items()]
+
+
+def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
     """The share of operators that both stages have, of those that either has."""
-    every = {*one.operators, *other.operators}
-    return len({*one.operators} & {*other.operators}) / len(every) if every else 0.0
+    both = len(one & other)
+    return both / (len(one) + len(other) - both)
 
 
 def _without(stages: Sequence[StageAccount], gone: Sequence[StageAccount]) -> list[StageAccount]:

@@ -47,8 +47,9 @@ class Evidence:
         return self.sums(lambda stage: stage.read_bytes)
 
     def worst(self, of: Numbers) -> tuple[float, float]:
-        """A number of the stage with the largest contribution, on both sides."""
-        for one, other in (each.pair for each in sorted(self.found, key=lambda each: -abs(each.ms))):
+        """A number of the stage with the largest contribution in the direction of their sum, on both sides."""
+        sign = -1.0 if sum(each.ms for each in self.found) < 0 else 1.0
+        for one, other in (each.pair for each in sorted(self.found, key=lambda each: -sign * each.ms)):
             if one is not None and other is not None:
                 return of(one), of(other)
         return 0.0, 0.0
@@ -87,7 +88,8 @@ def _memory(base: Base, seen: Evidence) -> results.Part:
 
 def _compute_wait(base: Base, seen: Evidence) -> results.Part:
     ratio = math.exp(seen.sides.starting_change)
-    measured = abs(seen.sides.starting_change) <= SLOWER
+    change = seen.sides.starting_change
+    measured = abs(change) <= SLOWER or change * base[0] <= 0  # faster starts do not explain more time
     basis: Basis = "modelled" if measured else "guessed"
     waits = seen.component(COMPUTE_WAIT) if measured else seen.component(COMPUTE_WAIT, OTHER)
     return results.ComputeWait(base[0], basis, base[2], *waits, None if measured else ratio)
@@ -116,7 +118,7 @@ _MAKERS: Mapping[str, Maker] = {
     "device-rate": lambda base, seen: results.DeviceRate(
         *base, seen.subject, *seen.component(seen.subject), *seen.read()
     ),
-    "cpu-time": lambda base, seen: results.ComputeTime(*base, *seen.component(COMPUTE)),
+    "cpu-time": lambda base, seen: results.ComputeTime(*base, *seen.component(COMPUTE), *seen.read()),
     "cpu-wait": _compute_wait,
     "delegate": lambda base, seen: results.Delegated(*base, *seen.component(OTHER)),
     "reading": lambda base, seen: results.Reading(*base, *seen.component(OTHER), *seen.read()),
@@ -130,7 +132,9 @@ _MAKERS: Mapping[str, Maker] = {
     "tasks": lambda base, seen: results.ChangedTasks(
         *base, *seen.sums(lambda stage: stage.tasks), seen.sides.changed("tasks")
     ),
-    "task-overhead": lambda base, seen: results.TaskOverhead(*base, *seen.component(STARTING)),
+    "task-overhead": lambda base, seen: results.TaskOverhead(
+        *base, *seen.component(STARTING), *seen.sums(lambda stage: stage.tasks)
+    ),
     "lost-workers": _lost,
     "retries": lambda base, seen: results.Repeated(*base, *seen.component(REPEATED)),
     "plan": lambda base, seen: results.ChangedPlan(*base, seen.operators, seen.sides.changed("plan")),

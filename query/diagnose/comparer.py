@@ -25,10 +25,16 @@ class Comparer:
     settings   the effects of settings by key, or by the beginning of keys that ends with a dot; others have no known
                effect, and come last
     adapters   names of operators that a plan has or lacks by the size of the data, without other work
+    measured   whether the other properties of a run are measurements of its log, not settings
     """
 
     settings: Mapping[str, tuple[Effect, ...]] = field(default_factory=dict)
     adapters: Collection[str] = ()
+    measured: bool = False
+
+    def is_setting(self, key: str) -> bool:
+        """Whether a property of a run is a setting."""
+        return not self.measured or bool(self.effects(key))
 
     def effects(self, key: str) -> tuple[Effect, ...]:
         """The effects of a setting; empty if none is known."""

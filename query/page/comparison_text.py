@@ -12,7 +12,7 @@ from crystalperf.query.results.comparison import Unexplained
 from crystalperf.query.results.comparison_page import ComparisonText, PartText
 from crystalperf.query.results.page import TableText
 from crystalperf.query.text.answers import capitalised, cause_words, device_name
-from crystalperf.query.text.comparison import foretold_sentence, verdict_sentence
+from crystalperf.query.text.comparison import prediction_sentence, verdict_sentence
 from crystalperf.query.text.figures import grouped, printable, time_unit
 from crystalperf.query.text.sentences import text_of
 
@@ -31,7 +31,7 @@ def comparison_text(comparison: Comparison, header: Header, samples: Sequence[bo
     unit = time_unit(max(comparison.before.runtime_ms, comparison.after.runtime_ms))
     names = list(dict.fromkeys(each.name for side in (comparison.before, comparison.after) for each in side.runs))
     headline, _, sure = verdict_sentence(comparison).partition("; ")
-    foretold = comparison.foretold
+    predicted = comparison.predicted
     return ComparisonText(
         title=printable(", ".join(names[:3])),
         headline=f"{headline}.",
@@ -39,7 +39,7 @@ def comparison_text(comparison: Comparison, header: Header, samples: Sequence[bo
         warnings=tuple(f"{capitalised(text_of(each, comparison.words))}." for each in comparison.not_compared),
         parts=tuple(_part(each, comparison, unit) for each in comparison.parts),
         no_parts="" if comparison.parts else "No part of the runs differs.",
-        predicted=() if foretold is None else (foretold_sentence(foretold, comparison.words),),
+        predicted=() if predicted is None else (prediction_sentence(predicted, comparison.words),),
         settings=_settings(comparison.settings),
         operators=TableText(
             (words.scope, "operator", "before", "after"),

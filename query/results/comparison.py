@@ -17,6 +17,9 @@ from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.words import Words
 from crystalperf.query.sql.rows import Tabular
 
+INCOMPLETE = ("failed", "unfinished")
+"""The outcomes of a run whose time is not that of the whole job."""
+
 
 @dataclass(frozen=True)
 class ComparedRun:
@@ -99,7 +102,7 @@ class ComparedStage:
 
 
 @dataclass(frozen=True)
-class Foretold:
+class PredictedChange:
     """The prediction of the runs before for the resources of those after, to compare it with what came.
 
     `settings` are the differences in resources that logs record.  `refused` says why there is no prediction.
@@ -211,12 +214,14 @@ class DeviceRate(Part):
 
 @dataclass(frozen=True)
 class ComputeTime(Part):
-    """Tasks used more or less CPU time for the same data and plan; times are of tasks."""
+    """Tasks used more or less CPU time for the same data and plan; times and bytes read are of tasks."""
 
     kind: ClassVar[str] = "cpu-time"
 
     before_ms: float
     after_ms: float
+    before_bytes: float = 0.0
+    after_bytes: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -299,12 +304,14 @@ class ChangedTasks(Part):
 
 @dataclass(frozen=True)
 class TaskOverhead(Part):
-    """Starting and ending a task took longer or shorter."""
+    """Starting and ending a task took longer or shorter; times are the sums of all tasks."""
 
     kind: ClassVar[str] = "task-overhead"
 
     before_ms: float
     after_ms: float
+    before_tasks: float = 0.0
+    after_tasks: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -391,13 +398,23 @@ class NotSucceeded(NotCompared):
     status: str
 
 
+@dataclass(frozen=True)
+class OneSideSampled(NotCompared):
+    """Only one side has samples, so that times by resource are measured on it and not on the other."""
+
+    kind: ClassVar[str] = "one-side-sampled"
+
+    after: bool
+
+
 @dataclass(frozen=True, repr=False)
 class Comparison(Tabular):
     """Whether the runs after took longer than those before, and where the difference comes from.
 
     `parts` are the largest first, the unexplained one last, and sum to `change_ms`.  `stages` are in the order of the
-    largest change.  `settings` have those that matter first.  `foretold` is None if the resources that logs record are
-    the same.  `scope` is the compared part of the runs.
+    largest change.  `settings` have those that matter first.  `predicted` is None if the resources that logs record are
+    the same.  `scope` is the compared part of the runs.  `steps` is the number of steps of each run of a training that
+    are compared; None for other runs, and for a part of a run.
     """
 
     before: Side
@@ -409,16 +426,29 @@ class Comparison(Tabular):
     stages: tuple[ComparedStage, ...]
     settings: tuple[SettingChange, ...] = ()
     operators: tuple[OperatorChange, ...] = ()
-    foretold: Foretold | None = None
+    predicted: PredictedChange | None = None
     not_compared: tuple[NotCompared, ...] = ()
     before_wait_ms: Mapping[Cause, float] = field(default_factory=dict)
     after_wait_ms: Mapping[Cause, float] = field(default_factory=dict)
+    steps: int | None = None
     words: Words = field(default_factory=Words)
 
     @property
     def change_ms(self) -> float:
         """The difference of the medians, ms."""
         return self.after.runtime_ms - self.before.runtime_ms
+
+    @property
+    def decided(self) -> bool:
+        """Whether the verdict holds for whole jobs.
+
+        A run that failed, or whose log has no end, would have taken longer.  So "longer" holds if all runs before are
+        complete, "shorter" if all runs after are, and no change only if all are.
+        """
+        incomplete = [any(each.status in INCOMPLETE for each in side.runs) for side in (self.before, self.after)]
+        return not any(incomplete) or (self.difference.verdict == "longer" and not incomplete[0]) or (
+            self.difference.verdict == "shorter" and not incomplete[1]
+        )  # fmt: skip
 
     @property
     def explained_share(self) -> float | None:

@@ -41,7 +41,7 @@ from crystalperf.query.results.answers import (
     Verdict,
 )
 from crystalperf.query.results.assumptions import Assumption
-from crystalperf.query.results.comparison import Comparison, Foretold, NotCompared, Part
+from crystalperf.query.results.comparison import Comparison, NotCompared, Part, PredictedChange
 from crystalperf.query.results.comparison_page import ComparisonPage
 from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.flame_difference import FunctionChange
@@ -105,8 +105,8 @@ _COMPUTED: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
     Verdict: _properties(Verdict, "replay_error_ratio"),
     Sweep: {"knee": knee_of},
     Choice: _properties(Choice, "cheapest", "likely"),
-    Comparison: _properties(Comparison, "change_ms", "explained_share"),
-    Foretold: _properties(Foretold, "error_ratio"),
+    Comparison: _properties(Comparison, "decided", "change_ms", "explained_share"),
+    PredictedChange: _properties(PredictedChange, "error_ratio"),
     FunctionChange: _properties(FunctionChange, "change_ms", "beyond_noise"),
 }
 """Properties that are computed from an answer's fields and included in its JSON, by type."""

@@ -21,7 +21,8 @@ def verdict_sentence(found: results.Comparison) -> str:
     seen = found.difference
     before_ms, after_ms = found.before.runtime_ms, found.after.runtime_ms
     unit = time_unit(max(before_ms, after_ms))
-    times = f"{unit.text(after_ms)} instead of {unit.text(before_ms)} ({change(after_ms, before_ms)})"
+    steps = f" for {counted(found.steps, 'step')}" if found.steps else ""
+    times = f"{unit.text(after_ms)} instead of {unit.text(before_ms)}{steps} ({change(after_ms, before_ms)})"
     low, high = (change(each, 1.0) for each in (seen.ratio_low, seen.ratio_high))
     runs = seen.runs_before + seen.runs_after
     basis = {
@@ -29,15 +30,17 @@ def verdict_sentence(found: results.Comparison) -> str:
         "typical spread": "by the usual spread of such jobs",
     }[seen.source]
     sure = f"90 % range: {low} to {high}, {basis}"
+    if not found.decided:
+        return f"Not decided: {times}; not all runs are complete."
     if seen.verdict != "no change":
         return f"{capitalised(seen.verdict)}: {times}; {sure}."
-    if seen.ratio_low > 1 or seen.ratio_high < 1:
+    if round(100 * seen.ratio_low) > 100 or round(100 * seen.ratio_high) < 100:  # as the range is printed
         word = "longer" if seen.ratio > 1 else "shorter"
         return f"Probably {word}: {times}; {sure}. Compare several runs of each side to be sure."
     return f"No change beyond noise: {times}; {sure}."
 
 
-def foretold_sentence(found: results.Foretold, words: Words) -> str:
+def prediction_sentence(found: results.PredictedChange, words: Words) -> str:
     """The prediction of the runs before for the resources of those after."""
     settings = ", ".join(found.settings)
     if found.predicted_ms is None or found.error_ratio is None:
@@ -91,7 +94,10 @@ def _for_same(before_bytes: float, after_bytes: float) -> str:
 
 
 def _instead(before_ms: float, after_ms: float) -> str:
-    return f"{lasting(after_ms)} instead of {lasting(before_ms)}"
+    before, after = lasting(before_ms), lasting(after_ms)
+    if before == after and max(before_ms, after_ms) < 1_000:
+        before, after = f"{before_ms:.0f} ms", f"{after_ms:.0f} ms"
+    return f"{after} instead of {before}"
 
 
 @CORE.of(results.ChangedInput)
@@ -154,7 +160,8 @@ def device_rate(part: results.DeviceRate, words: Words) -> str:
 
 @CORE.of(results.ComputeTime)
 def compute_time(part: results.ComputeTime, _words: Words) -> str:
-    return f"CPU time of the same plan: {_instead(part.before_ms, part.after_ms)}"
+    same = _for_same(part.before_bytes, part.after_bytes)
+    return f"CPU time of the same plan: {_instead(part.before_ms, part.after_ms)} {same}"
 
 
 @CORE.of(results.ComputeWait)
@@ -163,7 +170,9 @@ def compute_wait(part: results.ComputeWait, words: Words) -> str:
     if part.start_ratio is None:
         return f"waiting for a CPU: {_instead(part.before_ms, part.after_ms)} of {task} time"
     start = f"starting a {task} takes {part.start_ratio:.1f} times as long"
-    speed = "slower or shared by more" if part.start_ratio > 1 else "faster or shared by less"
+    speed = "slower or more shared" if part.start_ratio > 1 else "faster or less shared"
+    if (part.after_ms - part.before_ms) * part.ms <= 0:  # another number of slots changes the sum of all tasks, too
+        return f"CPUs are {speed}: {start}"
     return f"CPUs are {speed}: {start}; time on no resource {_instead(part.before_ms, part.after_ms)}"
 
 
@@ -205,7 +214,10 @@ def changed_tasks(part: results.ChangedTasks, words: Words) -> str:
 
 @CORE.of(results.TaskOverhead)
 def task_overhead(part: results.TaskOverhead, words: Words) -> str:
-    return f"starting and ending {words.vocabulary.tasks}: {_instead(part.before_ms, part.after_ms)}"
+    times = f"starting and ending {words.vocabulary.tasks}: {_instead(part.before_ms, part.after_ms)}"
+    if part.before_tasks == part.after_tasks:
+        return times
+    return f"{times}, for {part.after_tasks:.0f} instead of {part.before_tasks:.0f}"
 
 
 @CORE.of(results.LostWorkers)
@@ -253,6 +265,15 @@ def different_jobs(found: results.DifferentJobs, words: Words) -> str:
     return (
         f"only {share} of the time is in {plural(words.vocabulary.stage)} that both sides have: these are probably"
         " different jobs"
+    )
+
+
+@CORE.of(results.OneSideSampled)
+def one_side_sampled(found: results.OneSideSampled, words: Words) -> str:
+    side = "after" if found.after else "before"
+    return (
+        f"only the runs {side} have samples, so times of {words.vocabulary.tasks} by resource are not comparable: give"
+        " both sides their recordings, or neither"
     )
 
 

@@ -96,7 +96,7 @@ function verdict(context: ComparisonContext): HTMLElement {
     el("h1", { id: "headline" }, tied(page_text.headline)),
     ...page_text.sentences.map((each) => el("p", { class: "aside" }, ...coded(each))),
     ...page_text.warnings.map((each) => el("p", { class: "outcome" }, ...coded(each))),
-    ...page_text.predicted.map((each) => el("p", { class: "foretold" }, ...coded(each))),
+    ...page_text.predicted.map((each) => el("p", { class: "resource-prediction" }, ...coded(each))),
     el("div", { class: "sides" }, side("before"), side("after")),
     key(names, page_text.devices),
   );

@@ -5,7 +5,7 @@ the total of all blocks.  A block belongs to the part of the step that asked for
 backward pass, or the optimizer.  A block of the backward pass that is still there when the optimizer begins is a
 gradient of parameters.  All that was there before the trace are parameters, the optimizer's state and data.
 
-Blocks of the forward pass, and those of the backward pass except gradients of parameters, grow with the batch.
+Blocks of the forward pass, and those of the backward pass that are not gradients of parameters, grow with the batch.
 """
 
 from __future__ import annotations
