@@ -41,8 +41,8 @@ def check(path: Path, run: str, *, replace: bool = False) -> None:
     except (FileNotFoundError, NotADirectoryError):
         folder = path.absolute().parent
         if not folder.is_dir():
-            reason = "is a file, not a folder" if folder.exists() else "no such folder; create it first"
-            raise InputError(f"{folder}: {reason}", Remedy("choose another place")) from None
+            why = "is a file, not a folder" if folder.exists() else "no such folder; create it first"
+            raise InputError(f"{folder}: {why}", Remedy("choose another place")) from None
         return
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error

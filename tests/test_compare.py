@@ -264,7 +264,7 @@ def test_compares_the_same_number_of_steps_if_profilers_recorded_different_numbe
     longer = ROOT / "tests" / "data" / "training" / "torch-loader"
     found = cp.compare(longer, cp.profile(shorter_trace(tmp_path, 2)))
     assert found.steps == 2
-    assert found.difference.verdict == "no change beyond noise"
+    assert found.difference.verdict == "no change"
     assert found.after.runtime_ms == pytest.approx(found.before.runtime_ms, rel=0.1)
     assert sum(each.ms for each in found.parts) == pytest.approx(found.change_ms, abs=1e-6)
     assert sum(each.ms for each in found.parts if each.kind == "work") == pytest.approx(0.0, abs=0.05 * 356)
@@ -281,7 +281,7 @@ def test_lists_settings_of_trainings_without_measurements(tmp_path: Path) -> Non
 def test_a_range_that_is_printed_with_no_change_is_not_probably_longer() -> None:
     found = pair("q18-lost")
     for low, sure in ((1.003, False), (1.02, True)):
-        seen = replace(found.difference, verdict="no change beyond noise", ratio=1.3, ratio_low=low, ratio_high=1.6)
+        seen = replace(found.difference, verdict="no change", ratio=1.3, ratio_low=low, ratio_high=1.6)
         assert ("Probably" in verdict_sentence(replace(found, difference=seen))) is sure
 
 
