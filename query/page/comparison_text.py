@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
-from crystalperf.indexes.resources import OTHER
-from crystalperf.query.page.page_text import figure_of
-from crystalperf.query.results.answers import Cause
+from crystalperf.query.page.page_text import causes_of, devices_of, figure_of, words_of
 from crystalperf.query.results.comparison import Unexplained
 from crystalperf.query.results.comparison_page import ComparisonText, PartText
 from crystalperf.query.results.page import TableText
-from crystalperf.query.text.answers import capitalised, cause_words, device_name
+from crystalperf.query.text.answers import capitalised
 from crystalperf.query.text.comparison import prediction_sentence, verdict_sentence
 from crystalperf.query.text.figures import grouped, printable, time_unit
 from crystalperf.query.text.sentences import text_of
@@ -48,14 +46,9 @@ def comparison_text(comparison: Comparison, header: Header, samples: Sequence[bo
         ),
         no_flames=_no_flames(samples),
         figure=figure_of(unit),
-        words={
-            name: getattr(words, name)
-            for name in ("worker", "workers", "slot", "slots", "stage", "stages", "task", "tasks")
-        }
-        | {"driver": words.driver, "scope": words.scope},
-        devices={each.name: device_name(each.name, header.resources) for each in header.resources}
-        | {OTHER: capitalised(OTHER)},
-        causes={cause: cause_words(cause, words) for cause in get_args(Cause)},
+        words=words_of(words),
+        devices=devices_of(header.resources),
+        causes=causes_of(words),
     )
 
 

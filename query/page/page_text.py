@@ -37,6 +37,9 @@ from crystalperf.query.text.sentences import lines_of, text_of, texts_of
 from crystalperf.query.text.stations import stations_note, stations_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crystalperf.indexes.resources import Resource
     from crystalperf.query.page.frontend import Frontend
     from crystalperf.query.results.answers import Debug, Header, Verdict, WhatIf
     from crystalperf.query.trace.vocabulary import Vocabulary
@@ -112,14 +115,9 @@ def page_text(verdict: Verdict, frontend: Frontend) -> PageText:
         stations=TableText(tuple(heads), tuple(map(tuple, stations)), stations_note(debug) if stations else ""),
         next=frontend.next(verdict.next),
         figure=figure_of(unit),
-        words={
-            name: getattr(words, name)
-            for name in ("worker", "workers", "slot", "slots", "stage", "stages", "task", "tasks")
-        }
-        | {"driver": words.driver, "scope": words.scope},
-        devices={each.name: device_name(each.name, header.resources) for each in header.resources}
-        | {OTHER: capitalised(OTHER)},
-        causes={cause: cause_words(cause, words) for cause in get_args(Cause)},
+        words=words_of(words),
+        devices=devices_of(header.resources),
+        causes=causes_of(words),
         how=HOW,
     )
 
@@ -135,6 +133,22 @@ def merged_bars_sentence(shorter_than_ms: float, bars: int, tasks: int, words: V
 def figure_of(unit: TimeUnit) -> Figure:
     """A time unit as a value of the page."""
     return Figure(unit.name, unit.ms, unit.decimals)
+
+
+def words_of(words: Vocabulary) -> dict[str, str]:
+    """The words of a framework that the page's script needs."""
+    names = ("worker", "workers", "slot", "slots", "stage", "stages", "task", "tasks", "driver", "scope")
+    return {name: getattr(words, name) for name in names}
+
+
+def devices_of(resources: Sequence[Resource]) -> dict[str, str]:
+    """The names of the resources' devices, and of time on none."""
+    return {each.name: device_name(each.name, resources) for each in resources} | {OTHER: capitalised(OTHER)}
+
+
+def causes_of(words: Vocabulary) -> dict[str, str]:
+    """The names of the causes of time on no resource."""
+    return {cause: cause_words(cause, words) for cause in get_args(Cause)}
 
 
 def _sentence(text: str) -> str:

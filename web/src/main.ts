@@ -1,9 +1,10 @@
 // Reads the page's data and adds the views to the page, the most important first.
 
 import { Tip } from "./canvas.ts";
+import { choiceChip } from "./chip.ts";
 import type { Context } from "./context.ts";
 import { DagView, textures } from "./dag/view.ts";
-import { button, el, fill } from "./dom.ts";
+import { el, fill } from "./dom.ts";
 import { Figures } from "./figures.ts";
 import { findings } from "./findings.ts";
 import { FlameView } from "./flame/view.ts";
@@ -69,15 +70,7 @@ function header(context: Context, views: readonly HTMLElement[], theming: Themin
     const text = SHORT[id] ?? data.words.stages;
     return el("a", { href: `#${id}` }, `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`);
   });
-  const chip = button("", () => store.set({ choice: null }), { class: "chip", hidden: true });
-  store.onChoice((choice) => {
-    chip.hidden = choice === null;
-    chip.textContent = choice ? `Only ${choice.label}  ×` : "";
-    chip.setAttribute("aria-label", choice ? `Only ${choice.label} is shown: show all` : "");
-  });
-  addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && store.now.choice) store.set({ choice: null });
-  });
+  const chip = choiceChip(store);
   return el(
     "div",
     { class: "top" },

@@ -2,8 +2,9 @@
 
 import { bar, key } from "../bars.ts";
 import { Tip } from "../canvas.ts";
+import { choiceChip } from "../chip.ts";
 import { partNames } from "../context.ts";
-import { button, el, fill } from "../dom.ts";
+import { el, fill } from "../dom.ts";
 import { printable, shown, tied } from "../names.ts";
 import "../page.css";
 import type { TableText } from "../page_data.ts";
@@ -48,15 +49,7 @@ const SHORT: Readonly<Record<string, string>> = {
 
 function header({ page, store }: ComparisonContext, views: readonly HTMLElement[], theming: Theming): HTMLElement {
   const links = views.map(({ id }) => el("a", { href: `#${id}` }, SHORT[id] ?? id));
-  const chip = button("", () => store.set({ choice: null }), { class: "chip", hidden: true });
-  store.onChoice((choice) => {
-    chip.hidden = choice === null;
-    chip.textContent = choice ? `Only ${choice.label}  ×` : "";
-    chip.setAttribute("aria-label", choice ? `Only ${choice.label} is shown: show all` : "");
-  });
-  addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && store.now.choice) store.set({ choice: null });
-  });
+  const chip = choiceChip(store);
   return el(
     "div",
     { class: "top" },
