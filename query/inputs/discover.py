@@ -89,7 +89,8 @@ def choose(inputs: Inputs, app: str | None = None, *, newest: bool = False) -> A
     found = [each for each in inputs.applications if app in (None, each.app_id, f"{each.app_id}/{each.attempt}")]
     ids = list(dict.fromkeys(each.app_id for each in found))
     if not found:
-        raise InputError(f"no application '{app}' in the input; it has {_listed(inputs.applications)}")
+        named = shortened(app) or ""
+        raise InputError(f"no application '{named}' in the input; it has {_listed(inputs.applications)}")
     if len(ids) > 1 and not newest:
         listed = {"applications": _listed(inputs.applications)}
         raise InputError(f"the input has {len(ids)} applications", Remedy("choose an application", listed))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
+import crystalperf as cp
 from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.names import demangle
 from crystalperf.query.attribution.code import names
@@ -208,3 +209,10 @@ def test_work_grows_linearly_with_the_length_of_a_log(tmp_path: Path) -> None:
             pass
 
     assert grows(look, 500) < 2.5
+
+
+def test_a_selector_with_line_breaks_is_refused_in_one_line() -> None:
+    log = Path(__file__).parents[2] / "lab/recordings/first-hour/small-files.zstd"
+    with pytest.raises(InputError) as refused:
+        cp.profile([log], app="a\nb\x1b[31m")
+    assert str(refused.value).isprintable()
