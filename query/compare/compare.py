@@ -333,15 +333,9 @@ def _compared_stages(pairs: Sequence[Pair], comparer: Comparer) -> tuple[Compare
 
 
 def _unlike_samples(before: Sequence[Given], after: Sequence[Given]) -> Iterator[NotCompared]:
-    sampled = [[_has_samples(each) for each in side] for side in (before, after)]
+    sampled = [[each.run.execution(each.scope).has_samples for each in side] for side in (before, after)]
     if (all(sampled[0]) and not any(sampled[1])) or (all(sampled[1]) and not any(sampled[0])):
         yield OneSideSampled(after=sampled[1][0])
-
-
-def _has_samples(given: Given) -> bool:
-    with given.run.reading() as connection:
-        (found,) = connection.execute("SELECT count(*) > 0 FROM samples").fetchall()[0]
-    return bool(found)
 
 
 def _not_compared(given: Sequence[Given], pairs: Sequence[Pair]) -> Iterator[NotCompared]:
