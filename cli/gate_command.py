@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from crystalperf.cli.page import Page
 from crystalperf.cli.runs import find_run
 from crystalperf.cli.text import printable
 from crystalperf.indexes.errors import InputError, SettingError
+from crystalperf.indexes.temporary import building_folder
 from crystalperf.query.compare import budgets as parsing
 from crystalperf.query.compare.gate import gate as check
 from crystalperf.query.frameworks.registry import get
@@ -115,8 +117,15 @@ def _check_targets(targets: Sequence[Path], read: Sequence[str]) -> None:
 
 
 def _save(target: Path, text: str) -> None:
+    """Write the outcome: a file is complete or as before, a pipe or device is written to.  Raises InputError."""
     try:
-        target.write_text(text, encoding="utf-8")
+        if (target.exists() and not target.is_file()) or not target.parent.is_dir():
+            target.write_text(text, encoding="utf-8")
+            return
+        with building_folder(target.resolve()) as folder:
+            made = folder / "made"
+            made.write_text(text, encoding="utf-8")
+            os.replace(made, target.resolve())
     except OSError as error:
         raise InputError(f"{target}: cannot be written ({error.strerror or error}); choose another file") from error
 
