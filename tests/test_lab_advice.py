@@ -7,26 +7,20 @@ from typing import Any
 
 import pytest
 
-from lab.advice.applying import apply
+from lab.advice.applying import Applied, apply
 from lab.advice.cases import CASES, Case
-from lab.advice.reruns import JOBS
-from lab.advice.score import proof, table
+from lab.advice.reruns import JOBS, change_id
+from lab.advice.score import Row, proof, table
 
 
 def recommendation(kind: str, *lines: str, because: str = "") -> dict[str, Any]:
     return {"kind": kind, "because": because, "lines": list(lines), "settings": []}
 
 
-def row(before_s: list[float], after_s: list[float], ms: float | None, bounds: list[float] | None) -> dict[str, Any]:
-    return {
-        "case": "a",
-        "rank": 1,
-        "kind": "set-partitions",
-        "how": "pasted",
-        "saving": {"ms": ms, "range_ms": bounds},
-        "before_ms": [value * 1e3 for value in before_s],
-        "after_ms": [value * 1e3 for value in after_s],
-    }
+def row(before_s: list[float], after_s: list[float], ms: float | None, bounds: list[float] | None) -> Row:
+    advised = recommendation("set-partitions") | {"saving": {"ms": ms, "range_ms": bounds}}
+    measured = {"before_ms": [value * 1e3 for value in before_s], "after_ms": [value * 1e3 for value in after_s]}
+    return Row("a", 1, advised, Applied("text", (), "pasted", True), measured)
 
 
 def test_lines_for_the_command_line_lose_their_comments():
@@ -92,7 +86,14 @@ def test_a_longer_run_hurts_only_beyond_noise():
 
 
 def test_rows_without_reruns_are_in_the_table_and_in_no_total():
-    skipped = row([], [], None, None) | {"how": "not tried: the machine has 2 cores"}
+    skipped = Row("a", 1, recommendation("more-workers") | {"saving": None}, Applied("", (), "2 cores", False), None)
     lines = table([skipped, row([10, 10, 10], [6, 6, 6], 4000, [3000, 5000])])
     assert sum(line.startswith("| a |") for line in lines) == 2
-    assert "2 recommendations, 1 rerun" in lines[-2]
+    assert any("2 recommendations, 1 rerun: 1 saved" in line for line in lines)
+
+
+def test_a_change_is_found_again_by_its_program_and_arguments():
+    one = Applied("text", ("--conf", "a=1"), "pasted", True)
+    assert change_id(one) == change_id(Applied("text", ("--conf", "a=1"), "edited", True))
+    assert change_id(one) != change_id(Applied("text", ("--conf", "a=2"), "pasted", True))
+    assert change_id(one) != change_id(Applied("other", ("--conf", "a=1"), "pasted", True))

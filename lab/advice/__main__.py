@@ -1,18 +1,22 @@
-"""``python -m lab.advice run --out FOLDER`` (resumes) and ``python -m lab.advice table --out FOLDER``."""
+"""``python -m lab.advice record | run | table --out DIR``: logs of the cases, reruns of what is advised, the table.
+
+``record`` and ``run`` continue where they ended.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from lab.advice.cases import CASES
-from lab.advice.reruns import prepare, prove
-from lab.advice.score import table
+from lab.advice.cases import CASES, Case
+from lab.advice.reruns import Rig, advised, change_id, kept_log, measure, prepare, record
+from lab.advice.score import Row, table
 from lab.errors import LabError
 
 ROWS = "rows.jsonl"
@@ -25,47 +29,89 @@ def read_rows(folder: Path) -> list[dict[str, Any]]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m lab.advice", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run", help="make the runs of all cases, or continue with the missing ones")
-    shown = commands.add_parser("table", help="claims, and what the reruns saved")
-    for each in (run, shown):
-        each.add_argument("--out", type=Path, default=Path("lab-runs/advice"), metavar="DIR", help="folder of the rows")
-    run.add_argument("--only", action="append", metavar="CASE", help=f"cases: {', '.join(CASES)}")
-    run.add_argument(
-        "--ranks", type=int, default=1, metavar="N", help="recommendations to try of each case (default 1)"
+    parser = argparse.ArgumentParser(
+        prog="python -m lab.advice", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    run.add_argument("--limit", type=float, metavar="MINUTES", help="begin no case later")
+    commands = parser.add_subparsers(dest="command", required=True)
+    recorded = commands.add_parser("record", help="run each case once, and keep its log")
+    run = commands.add_parser("run", help="rerun the recommendations that have no row")
+    shown = commands.add_parser("table", help="claims, and what the reruns saved")
+    for each in (recorded, run, shown):
+        each.add_argument("--out", type=Path, default=Path("lab-runs/advice"), metavar="DIR", help="folder of the rows")
+        each.add_argument("--only", action="append", metavar="CASE", help=f"cases: {', '.join(CASES)}")
+    for each in (recorded, run):
+        each.add_argument("--limit", type=float, metavar="MINUTES", help="begin no case later")
+    for each in (run, shown):
+        each.add_argument("--ranks", type=int, default=1, metavar="N", help="recommendations of each case (default 1)")
     return parser
 
 
-def _run(given: argparse.Namespace) -> None:
-    names = given.only or list(CASES)
-    if unknown := [name for name in names if name not in CASES]:
-        raise LabError(f"There is no case {unknown[0]}; see --help.")
-    made = {row["case"] for row in read_rows(given.out)}
-    missing = [CASES[name] for name in names if name not in made]
+def _record(given: argparse.Namespace, cases: list[Case]) -> None:
+    missing = [case for case in cases if not kept_log(case, given.out).exists()]
+    rig = _rig(given, missing)
+    for case in _in_time(missing, given.limit):
+        record(case, rig, given.out)
+        print(case.name, flush=True)
+
+
+def _run(given: argparse.Namespace, cases: list[Case]) -> None:
+    rig = _rig(given, cases)
+    rows = read_rows(given.out)
+    measured = {(row["case"], row["change"]) for row in rows}
+    for case in _in_time(cases, given.limit):
+        for recommendation, changed in advised(case, record(case, rig, given.out), rig.cores, given.ranks):
+            if not changed.tried or (case.name, change_id(changed)) in measured:
+                continue
+            row = measure(case, changed, rig)
+            measured.add((case.name, row["change"]))
+            with open(given.out / ROWS, "a") as file:
+                file.write(json.dumps(row) + "\n")
+            print(f"{case.name}: {recommendation['kind']}", flush=True)
+
+
+def _table(given: argparse.Namespace, cases: list[Case]) -> list[str]:
+    measured = {(row["case"], row["change"]): row for row in read_rows(given.out)}
+    rows = []
+    for case in cases:
+        log = kept_log(case, given.out)
+        if not log.exists():
+            continue
+        advice = advised(case, log, os.cpu_count() or 1, given.ranks)
+        for rank, (recommendation, changed) in enumerate(advice, 1):
+            rows.append(Row(case.name, rank, recommendation, changed, measured.get((case.name, change_id(changed)))))
+        if not advice:
+            rows.append(Row(case.name, 1, None, None, None))
+    return table(rows)
+
+
+def _rig(given: argparse.Namespace, cases: list[Case]) -> Rig:
     given.out.mkdir(parents=True, exist_ok=True)
-    rig = prepare(given.out.resolve() / "work", {case.data for case in missing})
+    return prepare(given.out.resolve() / "work", {case.data for case in cases})
+
+
+def _in_time(cases: list[Case], limit_min: float | None) -> Iterator[Case]:
     begin = time.monotonic()
-    for done, case in enumerate(missing):
-        if given.limit is not None and time.monotonic() - begin > given.limit * 60:
-            print(f"{len(missing) - done} cases are still missing; run the same command to continue.", file=sys.stderr)
+    for done, case in enumerate(cases):
+        if limit_min is not None and time.monotonic() - begin > limit_min * 60:
+            print(f"{len(cases) - done} cases are left; run the same command to continue.", file=sys.stderr)
             return
-        rows = prove(case, rig, given.ranks)
-        with open(given.out / ROWS, "a") as file:
-            file.writelines(json.dumps(row) + "\n" for row in rows)
-        print(f"{case.name}: {', '.join(str(row['kind']) for row in rows)}", flush=True)
+        yield case
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; 0, or 1 with one sentence on stderr."""
     given = _parser().parse_args(arguments)
     try:
-        if given.command == "run":
-            _run(given)
+        names = given.only or list(CASES)
+        if unknown := [name for name in names if name not in CASES]:
+            raise LabError(f"There is no case {unknown[0]}; see --help.")
+        cases = [CASES[name] for name in names]
+        if given.command == "record":
+            _record(given, cases)
+        elif given.command == "run":
+            _run(given, cases)
         else:
-            print("\n".join(table(read_rows(given.out))))
+            print("\n".join(_table(given, cases)))
     except LabError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

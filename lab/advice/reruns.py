@@ -1,7 +1,13 @@
-"""The runs of a case: the unchanged program once, then both, interleaved, three times each."""
+"""The runs of a case: the unchanged program once, whose log is kept, then both, interleaved, three times each.
+
+A row holds the durations of one change of one case.  What was recommended and claimed is not in it: the table reads it
+from the kept log with the present code, and looks for the row of that change.
+"""
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import json
 import os
 import shutil
@@ -10,6 +16,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from lab.advice.applying import Applied, apply
@@ -41,25 +48,56 @@ def prepare(work: Path, kinds: set[str]) -> Rig:
     return Rig(work, {kind: makers[kind]() for kind in sorted(kinds)}, os.cpu_count() or 1)
 
 
-def prove(case: Case, rig: Rig, ranks: int = 1) -> list[dict[str, Any]]:
-    """The rows of a case, one for each of its first ``ranks`` recommendations (one that says so if it has none)."""
+def kept_log(case: Case, folder: Path) -> Path:
+    """Where the event log of the unchanged run of a case is kept."""
+    return folder / "logs" / f"{case.name}.gz"
+
+
+def record(case: Case, rig: Rig, folder: Path) -> Path:
+    """The kept log of a case, whose unchanged program runs once if there is none."""
+    target = kept_log(case, folder)
+    if not target.exists():
+        log = submit(case, unchanged(case), rig)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = target.with_suffix(".partial")
+        partial.write_bytes(gzip.compress(log.read_bytes(), mtime=0))
+        partial.rename(target)
+    return target
+
+
+def unchanged(case: Case) -> Applied:
+    """A case as it is."""
+    return Applied((JOBS / case.file).read_text(), (), "", True)
+
+
+def advised(case: Case, log: Path, cores: int, ranks: int = 1) -> list[tuple[dict[str, Any], Applied]]:
+    """The first ``ranks`` recommendations for a log, each as it is applied to its case."""
     text = (JOBS / case.file).read_text()
-    unchanged = Applied(text, (), "", True)
-    log = submit(case, unchanged, rig)
-    verdict = analyze(log)
-    recommended = verdict["recommendations"][:ranks]
-    if not recommended:
-        return [_row(case, 0, None, "no recommendation", [], [], verdict)]
-    rows = []
-    for rank, recommendation in enumerate(recommended, 1):
-        changed = apply(case, text, recommendation, rig.cores)
-        before: list[float] = []
-        after: list[float] = []
-        for _ in range(REPETITIONS if changed.tried else 0):
-            before.append(duration_ms(submit(case, unchanged, rig)))
-            after.append(duration_ms(submit(case, changed, rig)))
-        rows.append(_row(case, rank, recommendation, changed.how, before, after, verdict))
-    return rows
+    recommended = analyze(log)["recommendations"][:ranks]
+    return [(recommendation, apply(case, text, recommendation, cores)) for recommendation in recommended]
+
+
+def change_id(applied: Applied) -> str:
+    """What identifies a change of a case: a digest of its program and of its further arguments."""
+    return hashlib.sha256(json.dumps([applied.text, applied.arguments]).encode()).hexdigest()[:12]
+
+
+def measure(case: Case, changed: Applied, rig: Rig) -> dict[str, Any]:
+    """The row of a change: durations in ms of the unchanged and the changed run, in turns."""
+    before: list[float] = []
+    after: list[float] = []
+    for _ in range(REPETITIONS):
+        before.append(duration_ms(submit(case, unchanged(case), rig)))
+        after.append(duration_ms(submit(case, changed, rig)))
+    return {
+        "case": case.name,
+        "change": change_id(changed),
+        "arguments": list(changed.arguments),
+        "how": changed.how,
+        "before_ms": before,
+        "after_ms": after,
+        "date": time.strftime("%Y-%m-%d"),
+    }
 
 
 def submit(case: Case, applied: Applied, rig: Rig) -> Path:
@@ -110,8 +148,9 @@ def submit(case: Case, applied: Applied, rig: Rig) -> Path:
 def analyze(log: Path) -> dict[str, Any]:
     """The answer of ``crystalperf analyze --json`` for a log."""
     command = [sys.executable, "-m", "crystalperf", "analyze", str(log), "--json"]
-    environment = os.environ | {"CRYSTALPERF_HOME": str(log.parent.parent / "home"), "PYTHONPATH": str(REPOSITORY)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=TIMEOUT_S, check=False)
+    with TemporaryDirectory() as home:
+        environment = os.environ | {"CRYSTALPERF_HOME": home, "PYTHONPATH": str(REPOSITORY)}
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=TIMEOUT_S, check=False)
     if done.returncode:
         raise LabError(f"crystalperf analyze failed: {done.stderr.strip()}")
     answer: dict[str, Any] = json.loads(done.stdout)
@@ -121,29 +160,3 @@ def analyze(log: Path) -> dict[str, Any]:
 def duration_ms(log: Path) -> float:
     """The runtime of the application in a log."""
     return float(analyze(log)["header"]["duration_ms"])
-
-
-def _row(
-    case: Case,
-    rank: int,
-    recommendation: dict[str, Any] | None,
-    how: str,
-    before: list[float],
-    after: list[float],
-    verdict: dict[str, Any],
-) -> dict[str, Any]:
-    chosen = recommendation or {}
-    return {
-        "case": case.name,
-        "rank": rank,
-        "kind": chosen.get("kind"),
-        "because": chosen.get("because"),
-        "text": chosen.get("text"),
-        "lines": chosen.get("lines", []),
-        "saving": chosen.get("saving"),
-        "how": how,
-        "recorded_ms": verdict["header"]["duration_ms"],
-        "before_ms": before,
-        "after_ms": after,
-        "date": time.strftime("%Y-%m-%d"),
-    }

@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+import hashlib
 import statistics
 from dataclasses import dataclass
 from typing import Any
 
+from lab.advice.applying import Applied
+
 _T_90 = {2: 6.314, 3: 2.920, 4: 2.353, 5: 2.132}
 """Student's t for a two-sided 90 % range, by number of pairs."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A recommendation of a case and, if it was rerun, the durations.
+
+    Attributes:
+        rank: 1 for the first recommendation.
+        recommendation: an entry of ``analyze --json``, or None if the case got none.
+        changed: the case as the recommendation changes it.
+        measured: the row of this change, or None.
+    """
+
+    case: str
+    rank: int
+    recommendation: dict[str, Any] | None
+    changed: Applied | None
+    measured: dict[str, Any] | None
+
+
+def is_held_out(case: str) -> bool:
+    """Whether a case is only scored, and never read for changes: sha256(name) ends in an odd hex digit."""
+    return int(hashlib.sha256(case.encode()).hexdigest()[-1], 16) % 2 == 1
 
 
 @dataclass(frozen=True)
@@ -56,18 +82,18 @@ class Proof:
         return sum(self.range_ms) / 2 if self.range_ms else 0.0
 
 
-def proof(row: dict[str, Any]) -> Proof | None:
+def proof(row: Row) -> Proof | None:
     """The proof of a row; None if nothing was rerun."""
-    before, after = row["before_ms"], row["after_ms"]
-    if not before:
+    if row.measured is None or row.recommendation is None:
         return None
+    before, after = row.measured["before_ms"], row.measured["after_ms"]
     differences = [one - other for one, other in zip(before, after, strict=True)]
     spread = statistics.stdev(differences) / len(differences) ** 0.5 if len(differences) > 1 else 0.0
-    saving = row["saving"] or {}
+    saving = row.recommendation["saving"] or {}
     bounds = saving.get("range_ms")
     return Proof(
-        row["case"],
-        row["kind"],
+        row.case,
+        row.recommendation["kind"],
         statistics.median(before),
         saving.get("ms"),
         (bounds[0], bounds[1]) if bounds else None,
@@ -76,41 +102,57 @@ def proof(row: dict[str, Any]) -> Proof | None:
     )
 
 
-def table(rows: list[dict[str, Any]]) -> list[str]:
-    """The lines of the Markdown table, and the totals."""
-    lines = [
-        "| case | recommendation | claims [s] | saved [s] | ± [s] | of [s] | as claimed |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    proofs = []
-    for row in sorted(rows, key=lambda row: (row["rank"], row["case"])):
-        shown = proof(row)
-        if shown is None:
-            lines.append(f"| {row['case']} | {row['kind'] or 'none'} | | | | | {row['how']} |")
-            continue
-        proofs.append(shown)
-        word = "yes" if shown.kept else "hurts" if shown.hurts else "no"
-        cells = (f"{shown.saved_ms / 1e3:.1f}", f"{shown.noise_ms / 1e3:.1f}", f"{shown.before_ms / 1e3:.1f}")
-        lines.append(f"| {row['case']} | {row['kind']} | {_claim(shown)} | {' | '.join(cells)} | {word} |")
-    return [*lines, "", *_totals(proofs, len(rows))]
+def table(rows: list[Row]) -> list[str]:
+    """The lines of the Markdown tables, by rank, and their totals: all cases, and the held-out ones."""
+    lines = []
+    for rank in sorted({row.rank for row in rows}):
+        ranked = sorted((row for row in rows if row.rank == rank), key=lambda row: (is_held_out(row.case), row.case))
+        lines += [
+            f"Recommendation {rank} of each case:",
+            "",
+            "| case | set | recommendation | claims [s] | saved [s] | ± [s] | of [s] | as claimed |",
+            "|---|---|---|---|---|---|---|---|",
+            *(_line(row) for row in ranked),
+            "",
+            *_totals("All", ranked),
+            *_totals("Held-out cases", [row for row in ranked if is_held_out(row.case)]),
+            "",
+        ]
+    return lines[:-1]
 
 
-def _claim(shown: Proof) -> str:
-    point = "" if shown.claim_ms is None else f"{shown.claim_ms / 1e3:.1f}"
-    if shown.range_ms is None:
+def _line(row: Row) -> str:
+    kind = row.recommendation["kind"] if row.recommendation else "none"
+    start = f"| {row.case} | {'held out' if is_held_out(row.case) else 'seen'} | {kind} |"
+    shown = proof(row)
+    if shown is None:
+        how = row.changed.how if row.changed and not row.changed.tried else "not rerun" if row.changed else ""
+        return f"{start} {_claim(row.recommendation)} | | | | {how} |"
+    word = "yes" if shown.kept else "hurts" if shown.hurts else "no"
+    cells = (f"{shown.saved_ms / 1e3:.1f}", f"{shown.noise_ms / 1e3:.1f}", f"{shown.before_ms / 1e3:.1f}")
+    return f"{start} {_claim(row.recommendation)} | {' | '.join(cells)} | {word} |"
+
+
+def _claim(recommendation: dict[str, Any] | None) -> str:
+    saving = (recommendation or {}).get("saving") or {}
+    point = "" if saving.get("ms") is None else f"{saving['ms'] / 1e3:.1f}"
+    if not saving.get("range_ms"):
         return point
-    least, most = shown.range_ms
+    least, most = saving["range_ms"]
     return f"{point} ({least / 1e3:.1f} to {most / 1e3:.1f})".strip()
 
 
-def _totals(proofs: list[Proof], rows: int) -> list[str]:
+def _totals(name: str, rows: list[Row]) -> list[str]:
+    proofs = [shown for row in rows if (shown := proof(row))]
     if not proofs:
-        return [f"{rows} recommendations, none of them rerun."]
+        return [f"{name}: {len(rows)} recommendations, none of them rerun."]
     pointed = [shown for shown in proofs if shown.claim_ms is not None]
-    ratio = sum(shown.claimed_ms for shown in pointed) / (sum(shown.saved_ms for shown in pointed) or 1)
+    saved = sum(shown.saved_ms for shown in pointed)
+    ratio = f"{sum(shown.claimed_ms for shown in pointed) / saved:.2f}" if saved > 0 else "none, as nothing was saved"
     return [
-        f"{rows} recommendations, {len(proofs)} rerun: {sum(shown.kept for shown in proofs)} saved what they claim, "
+        f"{name}: {len(rows)} recommendations, {len(proofs)} rerun: "
+        f"{sum(shown.kept for shown in proofs)} saved what they claim, "
         f"{sum(not shown.saves_a_third for shown in proofs)} less than a third of it, "
-        f"{sum(shown.hurts for shown in proofs)} made the run longer beyond noise.",
-        f"Mean claim over mean saving, of {len(pointed)} claims with a point: {ratio:.2f}.",
+        f"{sum(shown.hurts for shown in proofs)} made the run longer beyond noise. "
+        f"Mean claim over mean saving, of {len(pointed)} claims with a point: {ratio}.",
     ]
