@@ -113,6 +113,7 @@ def submit(case: Case, applied: Applied, rig: Rig) -> Path:
     conf = {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": (rig.work / "logs").as_uri(),
+        "spark.eventLog.rolling.enabled": "false",
         "spark.local.dir": str(rig.work / "scratch"),
         "spark.ui.enabled": "false",
         "spark.driver.memory": "2g",
