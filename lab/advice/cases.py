@@ -50,10 +50,10 @@ _NO_ADAPTIVE = {"spark.sql.adaptive.enabled": "false"}
 _OWN = (
     Case(
         "too-many-partitions",
-        "800 shuffle partitions for 2 slots",
-        conf={"spark.sql.shuffle.partitions": "800", **_NO_ADAPTIVE},
+        "400 shuffle partitions for 2 slots",
+        conf={"spark.sql.shuffle.partitions": "400", **_NO_ADAPTIVE},
     ),
-    Case("builder-partitions", "900 shuffle partitions, set by the program's builder"),
+    Case("builder-partitions", "450 shuffle partitions, set by the program's builder"),
     Case("one-partition", "one shuffle partition", conf={"spark.sql.shuffle.partitions": "1", **_NO_ADAPTIVE}),
     Case(
         "small-files",
@@ -141,7 +141,7 @@ _OWN = (
     ),
     Case("spill", "a sort in a small heap", conf={"spark.driver.memory": "600m"}),
     Case("missing-cache", "the same rows computed five times"),
-    Case("small-heap-cache", "a cache that does not fit", conf={"spark.driver.memory": "500m"}),
+    Case("small-heap-cache", "a cache that does not fit", conf={"spark.driver.memory": "600m"}),
     Case("driver-loop", "Python work on the driver"),
     Case("many-queries", "60 queries where one would do"),
     Case(

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 spark = (
     SparkSession.builder.appName("builder-partitions")
-    .config("spark.sql.shuffle.partitions", "900")
+    .config("spark.sql.shuffle.partitions", "450")
     .config("spark.sql.adaptive.enabled", "false")
     .getOrCreate()
 )
