@@ -141,7 +141,7 @@ _OWN = (
     ),
     Case("spill", "a sort in a small heap", conf={"spark.driver.memory": "600m"}),
     Case("missing-cache", "the same rows computed five times"),
-    Case("small-heap-cache", "a cache that does not fit", conf={"spark.driver.memory": "600m"}),
+    Case("small-heap-cache", "a cache that does not fit", conf={"spark.driver.memory": "800m"}),
     Case("driver-loop", "Python work on the driver"),
     Case("many-queries", "60 queries where one would do"),
     Case(
