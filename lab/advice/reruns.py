@@ -6,7 +6,6 @@ from the kept log with the present code, and looks for the row of that change.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import os
@@ -50,7 +49,7 @@ def prepare(work: Path, kinds: set[str]) -> Rig:
 
 def kept_log(case: Case, folder: Path) -> Path:
     """Where the event log of the unchanged run of a case is kept."""
-    return folder / "logs" / f"{case.name}.gz"
+    return folder / "logs" / f"{case.name}.zstd"
 
 
 def record(case: Case, rig: Rig, folder: Path) -> Path:
@@ -60,7 +59,7 @@ def record(case: Case, rig: Rig, folder: Path) -> Path:
         log = submit(case, unchanged(case), rig)
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = target.with_suffix(".partial")
-        partial.write_bytes(gzip.compress(log.read_bytes(), mtime=0))
+        shutil.copyfile(log, partial)
         partial.rename(target)
     return target
 
@@ -112,6 +111,7 @@ def submit(case: Case, applied: Applied, rig: Rig) -> Path:
     program.write_text(applied.text)
     conf = {
         "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "true",
         "spark.eventLog.dir": (rig.work / "logs").as_uri(),
         "spark.eventLog.rolling.enabled": "false",
         "spark.local.dir": str(rig.work / "scratch"),
