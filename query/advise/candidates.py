@@ -28,8 +28,6 @@ from crystalperf.query.results.findings import (
     IdleSlots,
     NoScope,
     NoWorker,
-    ShortOfCpus,
-    SlowHosts,
     Spilling,
     StageFinding,
     StartingTasks,
@@ -125,11 +123,7 @@ def _is_answer(found: Finding) -> bool:
 
 
 def _follow(found: Finding) -> Candidate:
-    price: Price = "code"
-    if isinstance(found, NoWorker) and _is_alone(found):
-        price = "setting"
-    elif isinstance(found, SlowHosts) or (isinstance(found, ShortOfCpus) and found.others_cores is not None):
-        price = "machine"
+    price: Price = "inspect" if found.advice is None else found.advice.price
     value = FollowAdvice(price=price, because=found.kind, saving=Saving(found.basis), finding=found)
     return Candidate(value, at_most_ms=found.cost_ms)
 

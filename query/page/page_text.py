@@ -16,6 +16,7 @@ from crystalperf.query.text.answers import (
     device_name,
     disagreement_words,
     efficiency_sentences,
+    gain_sentences,
     header_facts,
     not_known_sentences,
     nothing_to_do,
@@ -26,7 +27,6 @@ from crystalperf.query.text.answers import (
     recordings_sentence,
     same_sentence,
     samples_sentence,
-    saving_text,
     stream_sentences,
     unmodelled_sentence,
     unsubmitted_sentence,
@@ -87,7 +87,7 @@ def page_text(verdict: Verdict, frontend: Frontend) -> PageText:
         recommendations=tuple(
             RecommendationText(
                 f"{text_of(each, debug.words)}.",
-                _sentence(saving_text(each.saving, unit)),
+                gain_sentences(each, unit),
                 lines_of(each, debug.words),
             )
             for each in verdict.recommendations
@@ -149,10 +149,6 @@ def devices_of(resources: Sequence[Resource]) -> dict[str, str]:
 def causes_of(words: Vocabulary) -> dict[str, str]:
     """The names of the causes of time on no resource."""
     return {cause: cause_words(cause, words) for cause in get_args(Cause)}
-
-
-def _sentence(text: str) -> str:
-    return f"{capitalised(text)}." if text else ""
 
 
 def _what_if(answer: WhatIf, runtime_ms: float, unit: TimeUnit) -> WhatIfText:

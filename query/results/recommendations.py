@@ -8,9 +8,7 @@ from typing import ClassVar, Literal
 
 from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.kinds import Basis, Kind
-
-Price = Literal["setting", "code", "machine", "record"]
-"""The effort of a change: a value of the configuration, an edit of the program, other machines, one more recording."""
+from crystalperf.query.results.kinds import Price as Price
 
 Value = str | int | float | bool | None
 
@@ -49,6 +47,40 @@ class Saving:
     ms: float | None = None
     range_ms: tuple[float, float] | None = None
 
+    @property
+    def expected_ms(self) -> float:
+        """The saving to expect: the predicted one, or half of what it is at most; 0 if nothing is known."""
+        if self.ms is not None:
+            return self.ms
+        return 0.0 if self.range_ms is None else BOUND_WEIGHT * self.range_ms[1]
+
+    @property
+    def may_lengthen(self) -> bool:
+        """Whether its range includes longer runs."""
+        return self.range_ms is not None and self.range_ms[0] < 0
+
+
+BOUND_WEIGHT = 0.5
+"""The part of an upper bound that counts as the saving."""
+
+CostUnit = Literal["core-hours", "GiB-hours", "machine-hours"]
+"""The unit of what a run reserves: cores (slots), memory, or machines."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the whole run reserves before and after a change that needs machines, if it saves what it should.
+
+    If only an upper bound of the saving is known, `after` is that of a run that saves nothing.  `other_machines` is
+    whether the change needs machines of another type: it costs less if their price per hour is less than `before` /
+    `after` times the price of the recorded ones.
+    """
+
+    unit: CostUnit
+    before: float
+    after: float
+    other_machines: bool = False
+
 
 MODELLED, MEASURED, GUESSED = Saving("modelled"), Saving("measured"), Saving("guessed")
 """Savings before their prediction, with the basis only."""
@@ -73,17 +105,19 @@ class Recommendation(Kind):
     because   its evidence: the kind of a finding, or the setting of a what-if
     saving    how much shorter the run gets
     settings  the settings that it changes; empty if it changes something else
+    cost      what more or other machines cost; None if it needs none, or if nothing is known
     """
 
     price: Price
     because: str
     saving: Saving
     settings: tuple[SettingChange, ...] = ()
+    cost: Cost | None = None
 
     @property
     def changes(self) -> frozenset[Hashable]:
         """The things that it changes: of two recommendations that change the same, an answer has the better one."""
-        alike: Hashable = replace(self, because="", saving=Saving("measured"))
+        alike: Hashable = replace(self, because="", saving=Saving("measured"), cost=None)
         return frozenset({alike, *(each.name for each in self.settings)})
 
 
