@@ -66,6 +66,7 @@ def ranked(
         return tuple(first)
     answers: dict[str, Prediction | WhatIf | None] = {}
     rest: list[Recommendation] = []
+    covered: set[str] = set()
     if debug.stream is not None and debug.stream.at_limit:
         first += _higher_rates(candidates, predict)
     for each in candidates:
@@ -78,6 +79,8 @@ def ranked(
             continue
         found = replace(each.recommendation, saving=saving)
         rest.append(replace(found, cost=_cost(found, each.what_if, debug, header)))
+        covered |= each.covers
+    rest = [each for each in rest if each.because not in covered]
     best = _distinct([*first, *ordered(rest, debug.runtime_ms)])
     if _worth_recording(debug, header):
         best.append(_record_samples(header))
@@ -109,17 +112,17 @@ def _cost(found: Recommendation, what_if: str | None, debug: Debug, header: Head
     key, _, value = (what_if or "").partition("=")
     if found.price != "machine" or not value.endswith("x"):
         return None
-    hours, then_hours = (ms / 3.6e6 for ms in (debug.runtime_ms, debug.runtime_ms - (found.saving.ms or 0.0)))
+    now_s, then_s = (ms / 1e3 for ms in (debug.runtime_ms, debug.runtime_ms - (found.saving.ms or 0.0)))
     if isinstance(found, FasterDevice):
-        return Cost("machine-hours", header.workers * hours, header.workers * then_hours, other_machines=True)
+        return Cost("machine", header.workers * now_s, header.workers * then_s, other_machines=True)
     if not happens_once(debug, header):
         return None
     if key in ("workers", "cores") and (slots := _slots(header)):
-        return Cost("core-hours", slots * hours, float(value[:-1]) * slots * then_hours)
+        return Cost("core", slots * now_s, float(value[:-1]) * slots * then_s)
     change = next(iter(found.settings), None)
     if key == "memory" and change is not None and change.before_bytes and change.after_bytes:
         before, after = (header.workers * size / 2**30 for size in (change.before_bytes, change.after_bytes))
-        return Cost("GiB-hours", before * hours, after * then_hours)
+        return Cost("GiB", before * now_s, after * then_s)
     return None
 
 

@@ -11,15 +11,13 @@ from crystalperf.query.trace.vocabulary import Exhausted
 
 @dataclass(frozen=True)
 class Advice(Kind):
-    """Advice about a finding; subclasses have its names and numbers.
-
-    `requires` is what following it requires; `price` is the same of one advice, by its fields.
-    """
+    """Advice about a finding; subclasses have its names and numbers."""
 
     requires: ClassVar[Price] = "code"
 
     @property
     def price(self) -> Price:
+        """What following it requires; a kind sets `requires` if that is the same for all of its advice."""
         return self.requires
 
     @property

@@ -63,22 +63,22 @@ class Saving:
 BOUND_WEIGHT = 0.5
 """The part of an upper bound that counts as the saving."""
 
-CostUnit = Literal["core-hours", "GiB-hours", "machine-hours"]
-"""The unit of what a run reserves: cores (slots), memory, or machines."""
+CostUnit = Literal["core", "GiB", "machine"]
+"""The unit of what a run reserves: a core (a slot), memory, or a machine (a worker)."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What the whole run reserves before and after a change that needs machines, if it saves what it should.
+    """What the whole run reserves before and after a change that needs machines, in seconds of a unit.
 
-    If only an upper bound of the saving is known, `after` is that of a run that saves nothing.  `other_machines` is
-    whether the change needs machines of another type: it costs less if their price per hour is less than `before` /
-    `after` times the price of the recorded ones.
+    If only an upper bound of the saving is known, `after_s` is that of a run that saves nothing.  `other_machines` is
+    whether the change needs machines of another type: it costs less if their price per hour is less than `before_s` /
+    `after_s` times the price of the recorded ones.
     """
 
     unit: CostUnit
-    before: float
-    after: float
+    before_s: float
+    after_s: float
     other_machines: bool = False
 
 
@@ -217,9 +217,11 @@ class Candidate:
     what_if      the setting whose prediction gives the saving, KEY=VALUE; None if only a bound is known
     at_most_ms   the upper bound of the saving, the cost of a finding; None if only the what-if gives the saving
     comes_first  whether it ranks above all candidates that do not
+    covers       kinds of findings that the change resolves too, so that their own advice is left out
     """
 
     recommendation: Recommendation
     what_if: str | None = None
     at_most_ms: float | None = None
     comes_first: bool = False
+    covers: frozenset[str] = frozenset()

@@ -803,12 +803,12 @@ def gain_sentences(found: Recommendation, figures: Figures) -> str:
 
 def cost_text(cost: Cost | None) -> str:
     """What a change that needs machines costs; empty if it needs none, or if nothing is known."""
-    if cost is None or cost.after <= 0:
+    if cost is None or cost.after_s <= 0:
         return ""
     if cost.other_machines:
-        return f"costs less if these machines cost less than {cost.before / cost.after:.2f} times as much per hour"
-    thing = " of memory" if cost.unit == "GiB-hours" else ""
-    return f"costs {cost.after:.3g} {cost.unit}{thing} per run instead of {cost.before:.3g}"
+        return f"costs less if these machines cost less than {cost.before_s / cost.after_s:.2f} times as much per hour"
+    thing = " of memory" if cost.unit == "GiB" else ""
+    return f"costs {cost.after_s / 3600:.3g} {cost.unit}-hours{thing} per run instead of {cost.before_s / 3600:.3g}"
 
 
 def nothing_to_do(verdict: Verdict) -> str:
