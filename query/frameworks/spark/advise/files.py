@@ -102,7 +102,7 @@ def _cut_smaller(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Candidat
 
 def schemas(details: Sequence[StageStats], listing: Collection[str]) -> Iterator[Candidate]:
     """Jobs that only read the schema of files, which are unnecessary with a given schema: from the files' ends, in a
-    stage of one task each, or from all of their rows; then the stages that list the files for it (`listing`) count too."""
+    stage of one task each, or from all of their rows; then stages that list files for it (`listing`) count too."""
     inferring = [each for each in details if infers_schema(each)]
     if inferring:
         before = list(_listed_before(inferring, [each for each in details if each.facts.id in listing]))
