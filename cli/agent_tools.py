@@ -85,6 +85,7 @@ def _recommended(value: dict[str, Any]) -> dict[str, Any]:
         "basis": value["saving"]["basis"],
         "price": value["price"],
         "cost": value["cost"],
+        "call_site": value["call_site"],
         "lines": value["lines"],
     }
 

@@ -33,6 +33,7 @@ from crystalperf.query.text.answers import (
 )
 from crystalperf.query.text.figures import TimeUnit, grouped, printable, time_unit
 from crystalperf.query.text.findings import advice_text
+from crystalperf.query.text.recommendations import recommendation_text
 from crystalperf.query.text.sentences import lines_of, text_of, texts_of
 from crystalperf.query.text.stations import stations_note, stations_table
 
@@ -86,7 +87,7 @@ def page_text(verdict: Verdict, frontend: Frontend) -> PageText:
         rests_on=samples_sentence(header, debug),
         recommendations=tuple(
             RecommendationText(
-                f"{text_of(each, debug.words)}.",
+                recommendation_text(each, debug.words),
                 gain_sentences(each, unit),
                 lines_of(each, debug.words),
             )

@@ -106,6 +106,7 @@ class Recommendation(Kind):
     saving    how much shorter the run gets
     settings  the settings that it changes; empty if it changes something else
     cost      what more or other machines cost; None if it needs none, or if nothing is known
+    call_site  where in the user's program the work of its (first) stage was requested; None if the log has none
     """
 
     price: Price
@@ -113,11 +114,24 @@ class Recommendation(Kind):
     saving: Saving
     settings: tuple[SettingChange, ...] = ()
     cost: Cost | None = None
+    call_site: str | None = None
+
+    @property
+    def stage_id(self) -> str | None:
+        """The stage that it is about, or the first of several; None if it is not about stages."""
+        for value in (self, getattr(self, "finding", None)):
+            for name in ("stages", "stage", "evidence"):
+                found = getattr(value, name, None)
+                found = found[0] if isinstance(found, tuple) and found else found
+                stage = found if isinstance(found, str) else getattr(found, "stage", None) or getattr(found, "id", None)
+                if isinstance(stage, str):
+                    return stage.partition(" ")[0]
+        return None
 
     @property
     def changes(self) -> frozenset[Hashable]:
         """The things that it changes: of two recommendations that change the same, an answer has the better one."""
-        alike: Hashable = replace(self, because="", saving=Saving("measured"), cost=None)
+        alike: Hashable = replace(self, because="", saving=Saving("measured"), cost=None, call_site=None)
         return frozenset({alike, *(each.name for each in self.settings)})
 
 

@@ -194,6 +194,7 @@ def _recommendation(value: Recommendation, words: Words) -> dict[str, Any]:
         "because": value.because,
         "settings": own["settings"],
         "cost": own["cost"],
+        "call_site": value.call_site,
         **{key: each for key, each in own.items() if key not in base},
     }
 
@@ -308,7 +309,7 @@ def _recommend(shape: dict[str, Any]) -> None:
         "price": fields_of["price"],
         "text": text,
         "lines": {"type": "array", "items": text},
-        **{key: fields_of[key] for key in ("saving", "because", "settings", "cost")},
+        **{key: fields_of[key] for key in ("saving", "because", "settings", "cost", "call_site")},
     }
     shape |= {"description": _RECOMMENDATION, "additionalProperties": True}
 
@@ -324,6 +325,7 @@ saving    how much shorter the run gets, with its range and basis
 because   its evidence: the kind of a finding, or the setting of a what-if
 settings  the settings that it changes
 cost      what more or other machines cost per run; null if it needs none, or if nothing is known
+call_site  where in the user's program the work of its first stage was requested; null if the log has none
 """
 
 
