@@ -83,6 +83,9 @@ def _recommended(value: dict[str, Any]) -> dict[str, Any]:
         "kind": value["kind"],
         "gain_ms": gain_ms and round(gain_ms),
         "basis": value["saving"]["basis"],
+        "price": value["price"],
+        "cost": value["cost"],
+        "call_site": value["call_site"],
         "lines": value["lines"],
     }
 

@@ -14,7 +14,8 @@ from crystalperf.cli.page import Page
 from crystalperf.cli.predictions import usual
 from crystalperf.cli.remedies import with_remedy
 from crystalperf.cli.text import TimeUnit, printable, time_unit
-from crystalperf.query.text.answers import capitalised, nothing_to_do, saving_text
+from crystalperf.query.text.answers import gain_sentences, nothing_to_do
+from crystalperf.query.text.recommendations import recommendation_text
 from crystalperf.query.text.sentences import lines_of, text_of, texts_of
 
 if TYPE_CHECKING:
@@ -103,8 +104,8 @@ def _to_do(page: Page, verdict: Verdict, most: int, unit: TimeUnit) -> None:
     page.line("What to do")
     words = verdict.debug.words
     for number, each in enumerate(verdict.recommendations[:most], 1):
-        saves = capitalised(saving_text(each.saving, unit))
-        page.paragraph(f"{number:3}  {printable(text_of(each, words))}. {saves and f'{saves}.'}", hanging=" " * 5)
+        text = f"{number:3}  {printable(recommendation_text(each, words))} {gain_sentences(each, unit)}"
+        page.paragraph(text, hanging=" " * 5)
         for line in lines_of(each, words):
             page.line(f"{'':7}{printable(line)}")
 

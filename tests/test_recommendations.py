@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 import crystalperf as cp
-from crystalperf.query.advise.ranking import ranked
+from crystalperf.query.advise.ranking import ordered, ranked
 from crystalperf.query.diagnose.stage_statistics import stage_stats
 from crystalperf.query.execution.load import load
 from crystalperf.query.frameworks.spark import recommendations as spark
@@ -21,9 +21,9 @@ from crystalperf.query.frameworks.spark.findings import UnaskedSlots
 from crystalperf.query.frameworks.spark.refusals import LocalRun
 from crystalperf.query.frameworks.spark.settings import size_text
 from crystalperf.query.results import recommendations as core
-from crystalperf.query.results.advice import FewerTasks
+from crystalperf.query.results.advice import FewerTasks, InspectProgram, StartWorkersSooner
 from crystalperf.query.results.answers import Failed, Outcome, Prediction, Tally, Verdict
-from crystalperf.query.results.findings import Committing, Driver, IdleStage, StartingStage
+from crystalperf.query.results.findings import AtStart, Committing, Driver, IdleStage, NoWorker, StartingStage
 from crystalperf.query.results.recommendations import Candidate, ChangeSetting, Recommendation, Saving, SettingChange
 from crystalperf.query.run import Run
 from crystalperf.query.text.answers import nothing_to_do, saving_text
@@ -234,11 +234,11 @@ def test_more_executors_are_recommended_only_if_all_slots_work(
 def test_twice_the_executors_is_twice_those_that_were_asked_for_and_no_more_than_came(tmp_path: Path) -> None:
     """Of two that are asked for a third may be there for a moment, in the place of one that goes."""
     busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
-    for asked, price in ((1, "setting"), (10, "machine")):
+    for asked in (1, 10):
         (tmp_path / str(asked)).mkdir()
         verdict = reported(tmp_path / str(asked), [busy], {"spark.executor.instances": str(asked)}, query=SCAN)
         twice = only(verdict, spark.MoreExecutors)
-        assert (twice.before, twice.after, twice.price) == (2, 4, price)
+        assert (twice.before, twice.after, twice.price) == (2, 4, "machine")
         assert twice.asked == (None if asked == 1 else 10), "a cluster has to have the capacity for them"
         assert settings([twice]) == ({"spark.executor.instances": (1, 2)} if asked == 1 else {})
 
@@ -406,6 +406,73 @@ def prediction(gain_ms: float) -> Prediction:
     return Prediction("all", "makespan", "x=2x", 100_000.0, 100_000.0, 100_000.0 - gain_ms, (60_000.0, 99_000.0))
 
 
+def saved(name: str, price: core.Price, ms: float | None, low: float, high: float) -> ChangeSetting:
+    return replace(setting(name, price), saving=Saving("modelled", ms, (low, high)))
+
+
+def test_free_changes_come_before_settings_and_these_before_machines() -> None:
+    given = [
+        saved("machine", "machine", 40e3, 10e3, 60e3),
+        saved("to find", "inspect", None, 0.0, 90e3),
+        saved("setting", "setting", 20e3, 10e3, 30e3),
+        saved("small code", "code", 6e3, 1e3, 9e3),
+        saved("code", "code", None, 0.0, 14e3),
+        saved("sample", "record", 30e3, 0.0, 30e3),
+    ]
+    order = ["code", "small code", "setting", "to find", "machine", "sample"]
+    assert [each.settings[0].name for each in ordered(given, 100e3)] == order
+
+
+def test_changes_that_may_lengthen_the_run_come_after_all_others_but_small_ones() -> None:
+    given = [
+        saved("longer", "code", 40e3, -1.0, 60e3),
+        saved("at most", "code", None, 0.0, 9e3),
+        saved("machine", "machine", 10e3, 1e3, 20e3),
+        saved("small", "code", None, 0.0, 3.9e3),
+    ]
+    order = ["at most", "machine", "longer", "small"]
+    assert [each.settings[0].name for each in ordered(given, 100e3)] == order
+
+
+def test_free_saving_below_a_tenth_of_another_is_small() -> None:
+    given = [saved("code", "code", 3e3, 1e3, 4e3), saved("setting", "setting", 31e3, 9e3, 40e3)]
+    assert [each.settings[0].name for each in ordered(given, 100e3)] == ["setting", "code"]
+    larger = saved("setting", "setting", 29e3, 9e3, 40e3)
+    assert [each.settings[0].name for each in ordered([larger, given[0]], 100e3)] == ["code", "setting"]
+
+
+def test_start_of_every_run_comes_last() -> None:
+    finding = AtStart(60e3, "measured", InspectProgram("start"))
+    sooner = NoWorker(30e3, "measured", StartWorkersSooner(), ever_came=True, first_worker_ms=30e3)
+    start, workers = (
+        core.FollowAdvice(price="code", because=each.kind, saving=Saving("measured", None, (0.0, ms)), finding=each)
+        for each, ms in ((finding, 60e3), (sooner, 30e3))
+    )
+    small = saved("small", "setting", 1e3, -1e3, 3e3)
+    assert ordered([workers, start, small], 100e3) == [small, start, workers]
+
+
+def test_machines_cost_what_the_run_reserves_with_them(tmp_path: Path) -> None:
+    path = write(tmp_path / "log", [shuffling(64, ms=40_000, cpu_ms=39_000)], executors={"1": 8, "2": 8})
+    run = cp.profile([path], output=tmp_path / "run.duckdb")
+    verdict = run.verdict()
+    more = next(each for each in verdict.recommendations if isinstance(each, spark.MoreExecutors))
+    whole_s, saved_ms = verdict.debug.runtime_ms / 1e3, more.saving.ms
+    assert saved_ms is not None
+    assert more.cost is not None
+    assert (more.cost.unit, more.cost.other_machines) == ("core", False)
+    assert more.cost.before_s == pytest.approx(16 * whole_s)
+    assert more.cost.after_s == pytest.approx(32 * (whole_s - saved_ms / 1e3))
+    cpu = next(each for each in verdict.recommendations if isinstance(each, core.FasterDevice))
+    assert cpu.cost is not None
+    assert cpu.cost.other_machines
+    free = [each for each in verdict.recommendations if each.price != "machine"]
+    assert all(each.cost is None for each in free)
+    told = as_json(verdict)["recommendations"][verdict.recommendations.index(more)]["cost"]
+    known = {"before_s": round(more.cost.before_s, 3), "after_s": round(more.cost.after_s, 3)}
+    assert told == {"unit": "core", **known, "other_machines": False}
+
+
 def test_bounds_and_purchases_rank_at_half_their_gain(tmp_path: Path) -> None:
     path = write(tmp_path / "log", [shuffling(16, ms=98_900, cpu_ms=98_000)], executors={"1": 8, "2": 8})
     run = cp.profile([path], output=tmp_path / "run.duckdb")
@@ -424,6 +491,17 @@ def test_bounds_and_purchases_rank_at_half_their_gain(tmp_path: Path) -> None:
     assert found[1].saving == Saving("modelled", None, (0.0, 38_000.0))
 
 
+def test_change_that_also_resolves_another_finding_replaces_its_advice(tmp_path: Path) -> None:
+    path = write(tmp_path / "log", [shuffling(16, ms=98_900, cpu_ms=98_000)], executors={"1": 8, "2": 8})
+    run = cp.profile([path], output=tmp_path / "run.duckdb")
+    advised = replace(setting("merge", "code"), because="small-output")
+    given = [Candidate(setting("partitions"), "a=2x", covers=frozenset({"small-output"})), Candidate(advised, "b=2x")]
+    for gain_ms, kept in ((20_000.0, ["partitions"]), (100.0, ["merge"])):
+        gains = {"a=2x": gain_ms, "b=2x": 15_000.0}
+        found = ranked(given, run.debug(), run.header(), lambda asked, gains=gains: prediction(gains[asked]))
+        assert [each.settings[0].name for each in found] == kept
+
+
 def test_better_of_two_recommendations_for_one_change_is_kept(tmp_path: Path) -> None:
     path = write(tmp_path / "log", [shuffling(16, ms=98_900, cpu_ms=98_000)], executors={"1": 8, "2": 8})
     run = cp.profile([path], output=tmp_path / "run.duckdb")
@@ -438,7 +516,7 @@ def test_better_of_two_recommendations_for_one_change_is_kept(tmp_path: Path) ->
         for each, ms in ((setting("a"), 30e3), (raised, 40e3), (ask, 50e3), (spread, 60e3), (of_rdd, 20e3))
     ]
     found = ranked(given, run.debug(), run.header(), lambda _asked: None)
-    assert [replace(each, saving=Saving("modelled")) for each in found] == [spread, raised, of_rdd]
+    assert [replace(each, saving=Saving("modelled")) for each in found] == [spread, of_rdd, raised]
 
 
 def test_json_has_the_kind_the_numbers_and_the_sentence(tmp_path: Path) -> None:

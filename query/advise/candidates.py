@@ -8,6 +8,8 @@ what each saves.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 import duckdb
@@ -28,8 +30,6 @@ from crystalperf.query.results.findings import (
     IdleSlots,
     NoScope,
     NoWorker,
-    ShortOfCpus,
-    SlowHosts,
     Spilling,
     StageFinding,
     StartingTasks,
@@ -69,13 +69,22 @@ def candidates(
     debug = diagnosis.debug
     own = [] if advisor.candidates is None else list(advisor.candidates(connection, execution, diagnosis))
     known = {each.recommendation.because for each in own}
-    return [
+    found = [
         *([] if STOPPED in known else _failure(debug)),
         *_unmeasured(connection, advisor),
         *own,
         *_from_findings(debug, known, has_own=advisor.candidates is not None),
         *_resized(advisor, execution, debug, _cores(connection)),
     ]
+    sites = advisor.call_sites(connection)
+    return [_located(each, sites) for each in found]
+
+
+def _located(candidate: Candidate, sites: Mapping[str, str]) -> Candidate:
+    """A candidate with the place in the user's program that it is about, if that is known."""
+    found = candidate.recommendation
+    site = sites.get(found.stage_id or "")
+    return candidate if site is None else replace(candidate, recommendation=replace(found, call_site=site))
 
 
 def _failure(debug: Debug) -> list[Candidate]:
@@ -125,11 +134,7 @@ def _is_answer(found: Finding) -> bool:
 
 
 def _follow(found: Finding) -> Candidate:
-    price: Price = "code"
-    if isinstance(found, NoWorker) and _is_alone(found):
-        price = "setting"
-    elif isinstance(found, SlowHosts) or (isinstance(found, ShortOfCpus) and found.others_cores is not None):
-        price = "machine"
+    price: Price = "inspect" if found.advice is None else found.advice.price
     value = FollowAdvice(price=price, because=found.kind, saving=Saving(found.basis), finding=found)
     return Candidate(value, at_most_ms=found.cost_ms)
 

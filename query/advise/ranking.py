@@ -1,10 +1,14 @@
 """Ranking of recommendations: the candidates (query.advise.candidates) that save time, the most important first.
 
-The saving of a change is its prediction, or at most the cost of the finding that it addresses.  A saving that is only
-an upper bound counts half, and so does one with more workers or memory; one with other machines counts a quarter,
-because changes of the program and its settings are free.  Changes that a failed or unmeasured run needs first rank
-above all.  The start, which every run has, ranks last but one; recording samples last, because it does not shorten the
-run by itself.
+The saving of a change is its prediction, or at most the cost of the finding that it addresses; of such a bound, half
+counts.  Changes that a failed or unmeasured run needs first rank above all.  The order of the others (`ordered`):
+
+1. changes of the program, then of settings, then those that need machines or whose cause has yet to be found;
+2. in each of these classes, the largest saving first.
+
+Three kinds come after all others, in this order: a change that may make the run longer, by its range; a small saving,
+of less than MINOR of the runtime or MINOR_OF_LARGEST of the largest; the start, which every run has.  Recording samples
+is last, because it does not shorten the run by itself.
 """
 
 from __future__ import annotations
@@ -16,11 +20,12 @@ from typing import TYPE_CHECKING
 from crystalperf.query.advise.usual_what_ifs import NOTICEABLE, happens_once
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.results.answers import Debug, Header, Prediction, WhatIf
-from crystalperf.query.results.findings import AtStart
 from crystalperf.query.results.recommendations import (
+    BOUND_WEIGHT,
+    Cost,
+    FasterDevice,
     FollowAdvice,
-    MoreMemory,
-    MoreWorkers,
+    Price,
     RaiseParallelism,
     Recommendation,
     RecordSamples,
@@ -36,9 +41,13 @@ MIN_MS = 1000.0
 MISSING_SHARE = 0.1
 """Samples are worth recording if time of unknown cause has this share of the critical path."""
 
-_BOUND = 0.5
-_LARGER = 0.5
-_BOUGHT = 0.25
+MINOR = 0.02
+"""A saving of less than this share of the runtime is small."""
+
+MINOR_OF_LARGEST = 0.1
+"""A saving of less than this share of the largest is small."""
+
+_CLASSES: Mapping[Price, int] = {"code": 0, "setting": 1, "machine": 2, "inspect": 2, "record": 3}
 
 Predict = Callable[[str], Prediction | WhatIf | None]
 """A what-if, KEY=VALUE → its prediction; None if the setting is invalid for the run."""
@@ -56,7 +65,8 @@ def ranked(
     if not debug.conclusive:  # the missing time may be the time that a change would save
         return tuple(first)
     answers: dict[str, Prediction | WhatIf | None] = {}
-    rest: list[tuple[bool, float, Recommendation]] = []
+    rest: list[Recommendation] = []
+    covered: set[str] = set()
     if debug.stream is not None and debug.stream.at_limit:
         first += _higher_rates(candidates, predict)
     for each in candidates:
@@ -65,28 +75,63 @@ def ranked(
         if each.what_if is not None and each.what_if not in answers:
             answers[each.what_if] = predict(each.what_if)
         saving = _saving(each, debug.runtime_ms, answers)
-        worth_ms = saving.ms if saving.ms is not None else _BOUND * saving.range_ms[1] if saving.range_ms else 0.0
-        if worth_ms < (least_ms if saving.ms is not None else _BOUND * least_ms):
+        if saving.expected_ms < (least_ms if saving.ms is not None else BOUND_WEIGHT * least_ms):
             continue
         found = replace(each.recommendation, saving=saving)
-        rest.append((_is_start(found), -_weight(found) * worth_ms, found))
-    rest.sort(key=lambda each: each[:2])
-    best = _distinct([*first, *(found for _, _, found in rest)])
+        rest.append(replace(found, cost=_cost(found, each.what_if, debug, header)))
+        covered |= each.covers
+    rest = [each for each in rest if each.because not in covered]
+    best = _distinct([*first, *ordered(rest, debug.runtime_ms)])
     if _worth_recording(debug, header):
         best.append(_record_samples(header))
     return tuple(best)
 
 
+def ordered(found: Sequence[Recommendation], runtime_ms: float) -> list[Recommendation]:
+    """Recommendations with their savings, the most important first; see the top of this module."""
+    sure = [each.saving.expected_ms for each in found if not each.saving.may_lengthen and not _is_start(each)]
+    minor_ms = max(MINOR * runtime_ms, MINOR_OF_LARGEST * max(sure, default=0.0))
+
+    def key(each: Recommendation) -> tuple[bool, bool, bool, int, float]:
+        saving = each.saving
+        is_minor = saving.expected_ms < minor_ms
+        return _is_start(each), is_minor, saving.may_lengthen, _CLASSES[each.price], -saving.expected_ms
+
+    return sorted(found, key=key)
+
+
 def _is_start(found: Recommendation) -> bool:
     """Whether it is about the start, which every run has."""
-    return isinstance(found, FollowAdvice) and isinstance(found.finding, AtStart)
+    advice = found.finding.advice if isinstance(found, FollowAdvice) else None
+    return advice is not None and advice.at_start
 
 
-def _weight(found: Recommendation) -> float:
-    """The weight of a saving by what it costs: changes of the program and of settings are free."""
-    if found.price == "machine":
-        return _BOUGHT
-    return _LARGER if isinstance(found, MoreMemory | MoreWorkers) else 1.0
+def _cost(found: Recommendation, what_if: str | None, debug: Debug, header: Header) -> Cost | None:
+    """What a change that needs machines costs, as if all that the run has at a time were reserved until its end; None
+    if it needs none, or if its what-if does not change workers, cores, memory or devices by a factor."""
+    key, _, value = (what_if or "").partition("=")
+    if found.price != "machine" or not value.endswith("x"):
+        return None
+    now_s, then_s = (ms / 1e3 for ms in (debug.runtime_ms, debug.runtime_ms - (found.saving.ms or 0.0)))
+    if isinstance(found, FasterDevice):
+        return Cost("machine", header.workers * now_s, header.workers * then_s, other_machines=True)
+    if not happens_once(debug, header):
+        return None
+    if key in ("workers", "cores") and (slots := _slots(header)):
+        return Cost("core", slots * now_s, float(value[:-1]) * slots * then_s)
+    change = next(iter(found.settings), None)
+    if key == "memory" and change is not None and change.before_bytes and change.after_bytes:
+        before, after = (header.workers * size / 2**30 for size in (change.before_bytes, change.after_bytes))
+        return Cost("GiB", before * now_s, after * then_s)
+    return None
+
+
+def _slots(header: Header) -> float:
+    """The slots of all workers that the run had at a time; 0 if unknown."""
+    sizes = header.worker_sizes
+    if sizes:
+        return header.workers * sum(each.slots * each.workers for each in sizes) / sum(each.workers for each in sizes)
+    return float(header.workers * (header.slots_per_worker or 0))
 
 
 def _higher_rates(candidates: Sequence[Candidate], predict: Predict) -> list[Recommendation]:

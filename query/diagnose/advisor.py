@@ -94,6 +94,8 @@ class Advisor:
     starts; they do not overlap."""
     efficiency: Callable[[duckdb.DuckDBPyConnection, Execution], Sequence[Efficiency]] = lambda _run, _scope: ()
     """The run file, a scope → the work that its operators did on devices, and the devices' peaks."""
+    call_sites: Callable[[duckdb.DuckDBPyConnection], Mapping[str, str]] = lambda _run: {}
+    """The run file → by stage, where in the user's program its work was requested, as far as the log has it."""
     buffering_candidate: Callable[[Stream, float], Candidate] | None = None
     """A stream, ms that a record spends in buffers that fill → the candidate that changes it."""
     resizing_candidate: Callable[[Execution, str, float], Candidate | None] | None = None

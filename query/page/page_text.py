@@ -16,6 +16,7 @@ from crystalperf.query.text.answers import (
     device_name,
     disagreement_words,
     efficiency_sentences,
+    gain_sentences,
     header_facts,
     not_known_sentences,
     nothing_to_do,
@@ -26,13 +27,13 @@ from crystalperf.query.text.answers import (
     recordings_sentence,
     same_sentence,
     samples_sentence,
-    saving_text,
     stream_sentences,
     unmodelled_sentence,
     unsubmitted_sentence,
 )
 from crystalperf.query.text.figures import TimeUnit, grouped, printable, time_unit
 from crystalperf.query.text.findings import advice_text
+from crystalperf.query.text.recommendations import recommendation_text
 from crystalperf.query.text.sentences import lines_of, text_of, texts_of
 from crystalperf.query.text.stations import stations_note, stations_table
 
@@ -86,8 +87,8 @@ def page_text(verdict: Verdict, frontend: Frontend) -> PageText:
         rests_on=samples_sentence(header, debug),
         recommendations=tuple(
             RecommendationText(
-                f"{text_of(each, debug.words)}.",
-                _sentence(saving_text(each.saving, unit)),
+                recommendation_text(each, debug.words),
+                gain_sentences(each, unit),
                 lines_of(each, debug.words),
             )
             for each in verdict.recommendations
@@ -149,10 +150,6 @@ def devices_of(resources: Sequence[Resource]) -> dict[str, str]:
 def causes_of(words: Vocabulary) -> dict[str, str]:
     """The names of the causes of time on no resource."""
     return {cause: cause_words(cause, words) for cause in get_args(Cause)}
-
-
-def _sentence(text: str) -> str:
-    return f"{capitalised(text)}." if text else ""
 
 
 def _what_if(answer: WhatIf, runtime_ms: float, unit: TimeUnit) -> WhatIfText:

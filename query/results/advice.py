@@ -5,13 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from crystalperf.query.results.kinds import Kind
+from crystalperf.query.results.kinds import Kind, Price
 from crystalperf.query.trace.vocabulary import Exhausted
 
 
 @dataclass(frozen=True)
 class Advice(Kind):
     """Advice about a finding; subclasses have its names and numbers."""
+
+    requires: ClassVar[Price] = "code"
+
+    @property
+    def price(self) -> Price:
+        """What following it requires; a kind sets `requires` if that is the same for all of its advice."""
+        return self.requires
+
+    @property
+    def at_start(self) -> bool:
+        """Whether it is about the start, which every run has."""
+        return False
 
 
 # Tasks and slots ------------------------------------------------------------------------------------------------------
@@ -50,6 +62,7 @@ class RelaxPlacement(Advice):
     """Relax data locality so that tasks run on free slots, or spread their data over all workers."""
 
     kind: ClassVar[str] = "relax-placement"
+    requires: ClassVar[Price] = "setting"
 
 
 @dataclass(frozen=True)
@@ -57,6 +70,7 @@ class InspectTaskWaits(Advice):
     """Find out why tasks waited although slots were free."""
 
     kind: ClassVar[str] = "inspect-task-waits"
+    requires: ClassVar[Price] = "inspect"
 
 
 # Memory ---------------------------------------------------------------------------------------------------------------
@@ -67,6 +81,7 @@ class MoreMemory(Advice):
     """Give each worker more memory, or let fewer slots share it."""
 
     kind: ClassVar[str] = "more-memory"
+    requires: ClassVar[Price] = "machine"
 
     fewer_slots: bool
 
@@ -88,6 +103,7 @@ class FitCache(Advice):
     """Provide enough memory for all cached data."""
 
     kind: ClassVar[str] = "fit-cache"
+    requires: ClassVar[Price] = "machine"
 
 
 @dataclass(frozen=True)
@@ -95,6 +111,7 @@ class AvoidExhaustion(Advice):
     """Prevent another exhaustion of the memory that ran out."""
 
     kind: ClassVar[str] = "avoid-exhaustion"
+    requires: ClassVar[Price] = "machine"
 
     exhausted: Exhausted
 
@@ -107,10 +124,15 @@ class MoreCpu(Advice):
     """Provide CPUs for all tasks: a larger limit, dedicated machines, or fewer slots."""
 
     kind: ClassVar[str] = "more-cpu"
+    requires: ClassVar[Price] = "machine"
 
     larger_limit: bool
     own_machines: bool
     slots: Literal["same", "fewer", "fewer-than-cores"]
+
+    @property
+    def price(self) -> Price:
+        return "machine" if self.larger_limit or self.own_machines else "setting"
 
 
 @dataclass(frozen=True)
@@ -118,6 +140,7 @@ class InspectHost(Advice):
     """Find out why a resource of a host is slower than on its peers."""
 
     kind: ClassVar[str] = "inspect-host"
+    requires: ClassVar[Price] = "inspect"
 
     host: str
     resource: str
@@ -128,6 +151,7 @@ class CompareHosts(Advice):
     """Compare the host that a slow task ran on with its peers."""
 
     kind: ClassVar[str] = "compare-hosts"
+    requires: ClassVar[Price] = "inspect"
 
 
 @dataclass(frozen=True)
@@ -135,6 +159,7 @@ class InspectComputation(Advice):
     """Look at the computation for the rows of a slow task."""
 
     kind: ClassVar[str] = "inspect-computation"
+    requires: ClassVar[Price] = "inspect"
 
 
 @dataclass(frozen=True)
@@ -142,6 +167,7 @@ class InspectDevice(Advice):
     """Find out why tasks wait for a device that hardly moves data."""
 
     kind: ClassVar[str] = "inspect-device"
+    requires: ClassVar[Price] = "inspect"
 
     resource: str
 
@@ -151,6 +177,7 @@ class RecordSamples(Advice):
     """Record stack samples, because nothing else shows what a task did."""
 
     kind: ClassVar[str] = "record-samples"
+    requires: ClassVar[Price] = "record"
 
 
 # Workers, the driver and the program -----------------------------------------------------------------------------
@@ -161,6 +188,11 @@ class KeepWorkers(Advice):
     """Keep workers alive between runs."""
 
     kind: ClassVar[str] = "keep-workers"
+    requires: ClassVar[Price] = "setting"
+
+    @property
+    def at_start(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True)
@@ -168,6 +200,11 @@ class StartWorkersSooner(Advice):
     """Start workers before the run needs them."""
 
     kind: ClassVar[str] = "start-workers-sooner"
+    requires: ClassVar[Price] = "setting"
+
+    @property
+    def at_start(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True)
@@ -175,6 +212,7 @@ class FreeClusterCapacity(Advice):
     """Check that the cluster has free capacity for a worker."""
 
     kind: ClassVar[str] = "free-cluster-capacity"
+    requires: ClassVar[Price] = "inspect"
 
 
 @dataclass(frozen=True)
@@ -182,6 +220,7 @@ class ReadWorkerLog(Advice):
     """Read the last lines of the log of a worker that was lost."""
 
     kind: ClassVar[str] = "read-worker-log"
+    requires: ClassVar[Price] = "inspect"
 
     worker: str
     host: str | None
@@ -192,6 +231,7 @@ class InspectEndedTasks(Advice):
     """Look at why tasks failed or were killed."""
 
     kind: ClassVar[str] = "inspect-ended-tasks"
+    requires: ClassVar[Price] = "inspect"
 
     status: Literal["failed", "killed"]
 
@@ -201,8 +241,13 @@ class InspectProgram(Advice):
     """Look at what the program does between scopes, before the first (`start`), or after the last of them."""
 
     kind: ClassVar[str] = "inspect-program"
+    requires: ClassVar[Price] = "inspect"
 
     when: Literal["start", "between", "end"] = "between"
+
+    @property
+    def at_start(self) -> bool:
+        return self.when == "start"
 
 
 @dataclass(frozen=True)
@@ -210,3 +255,4 @@ class InspectDriver(Advice):
     """Look at what the driver does while no task runs."""
 
     kind: ClassVar[str] = "inspect-driver"
+    requires: ClassVar[Price] = "inspect"

@@ -13,6 +13,16 @@ modelled      it follows from measured ones by a named assumption; an index's la
 guessed       it is consistent with the observations, but other causes would be, too
 """
 
+Price = Literal["code", "setting", "machine", "inspect", "record"]
+"""What a change requires, the cheapest first.
+
+code      an edit of the program
+setting   a value of the configuration
+machine   more machines, cores or memory, or other machines
+inspect   somebody who finds the cause first: nothing says yet what to change
+record    one more recording
+"""
+
 
 @dataclass(frozen=True)
 class Kind:

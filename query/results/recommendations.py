@@ -8,9 +8,7 @@ from typing import ClassVar, Literal
 
 from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.kinds import Basis, Kind
-
-Price = Literal["setting", "code", "machine", "record"]
-"""The effort of a change: a value of the configuration, an edit of the program, other machines, one more recording."""
+from crystalperf.query.results.kinds import Price as Price
 
 Value = str | int | float | bool | None
 
@@ -49,6 +47,40 @@ class Saving:
     ms: float | None = None
     range_ms: tuple[float, float] | None = None
 
+    @property
+    def expected_ms(self) -> float:
+        """The saving to expect: the predicted one, or half of what it is at most; 0 if nothing is known."""
+        if self.ms is not None:
+            return self.ms
+        return 0.0 if self.range_ms is None else BOUND_WEIGHT * self.range_ms[1]
+
+    @property
+    def may_lengthen(self) -> bool:
+        """Whether its range includes longer runs."""
+        return self.range_ms is not None and self.range_ms[0] < 0
+
+
+BOUND_WEIGHT = 0.5
+"""The part of an upper bound that counts as the saving."""
+
+CostUnit = Literal["core", "GiB", "machine"]
+"""The unit of what a run reserves: a core (a slot), memory, or a machine (a worker)."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the whole run reserves before and after a change that needs machines, in seconds of a unit.
+
+    If only an upper bound of the saving is known, `after_s` is that of a run that saves nothing.  `other_machines` is
+    whether the change needs machines of another type: it costs less if their price per hour is less than `before_s` /
+    `after_s` times the price of the recorded ones.
+    """
+
+    unit: CostUnit
+    before_s: float
+    after_s: float
+    other_machines: bool = False
+
 
 MODELLED, MEASURED, GUESSED = Saving("modelled"), Saving("measured"), Saving("guessed")
 """Savings before their prediction, with the basis only."""
@@ -73,17 +105,33 @@ class Recommendation(Kind):
     because   its evidence: the kind of a finding, or the setting of a what-if
     saving    how much shorter the run gets
     settings  the settings that it changes; empty if it changes something else
+    cost      what more or other machines cost; None if it needs none, or if nothing is known
+    call_site  where in the user's program the work of its (first) stage was requested; None if the log has none
     """
 
     price: Price
     because: str
     saving: Saving
     settings: tuple[SettingChange, ...] = ()
+    cost: Cost | None = None
+    call_site: str | None = None
+
+    @property
+    def stage_id(self) -> str | None:
+        """The stage that it is about, or the first of several; None if it is not about stages."""
+        for value in (self, getattr(self, "finding", None)):
+            for name in ("stages", "stage", "evidence"):
+                found = getattr(value, name, None)
+                found = found[0] if isinstance(found, tuple) and found else found
+                stage = found if isinstance(found, str) else getattr(found, "stage", None) or getattr(found, "id", None)
+                if isinstance(stage, str):
+                    return stage.partition(" ")[0]
+        return None
 
     @property
     def changes(self) -> frozenset[Hashable]:
         """The things that it changes: of two recommendations that change the same, an answer has the better one."""
-        alike: Hashable = replace(self, because="", saving=Saving("measured"))
+        alike: Hashable = replace(self, because="", saving=Saving("measured"), cost=None, call_site=None)
         return frozenset({alike, *(each.name for each in self.settings)})
 
 
@@ -183,9 +231,11 @@ class Candidate:
     what_if      the setting whose prediction gives the saving, KEY=VALUE; None if only a bound is known
     at_most_ms   the upper bound of the saving, the cost of a finding; None if only the what-if gives the saving
     comes_first  whether it ranks above all candidates that do not
+    covers       kinds of findings that the change resolves too, so that their own advice is left out
     """
 
     recommendation: Recommendation
     what_if: str | None = None
     at_most_ms: float | None = None
     comes_first: bool = False
+    covers: frozenset[str] = frozenset()

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         WhatIf,
     )
     from crystalperf.query.results.findings import Finding
-    from crystalperf.query.results.recommendations import Saving
+    from crystalperf.query.results.recommendations import Cost, Recommendation, Saving
     from crystalperf.query.results.refusals import Refusal
     from crystalperf.query.trace.vocabulary import Exhausted, Vocabulary
 
@@ -793,6 +793,22 @@ def saving_text(saving: Saving, figures: Figures) -> str:
         between = f"{figures.text(high)} faster to {figures.text(-low)} slower"
         return f"{saves}; 90 % range: {between}, because reruns vary)"
     return f"{saves}; 90 % range: {figures.number(low)} to {figures.text(high)})"
+
+
+def gain_sentences(found: Recommendation, figures: Figures) -> str:
+    """What a recommendation saves and costs, as sentences; empty if neither is known."""
+    texts = (saving_text(found.saving, figures), cost_text(found.cost))
+    return " ".join(f"{capitalised(each)}." for each in texts if each)
+
+
+def cost_text(cost: Cost | None) -> str:
+    """What a change that needs machines costs; empty if it needs none, or if nothing is known."""
+    if cost is None or cost.after_s <= 0:
+        return ""
+    if cost.other_machines:
+        return f"costs less if these machines cost less than {cost.before_s / cost.after_s:.2f} times as much per hour"
+    thing = " of memory" if cost.unit == "GiB" else ""
+    return f"costs {cost.after_s / 3600:.3g} {cost.unit}-hours{thing} per run instead of {cost.before_s / 3600:.3g}"
 
 
 def nothing_to_do(verdict: Verdict) -> str:

@@ -193,6 +193,8 @@ def _recommendation(value: Recommendation, words: Words) -> dict[str, Any]:
         "saving": own["saving"],
         "because": value.because,
         "settings": own["settings"],
+        "cost": own["cost"],
+        "call_site": value.call_site,
         **{key: each for key, each in own.items() if key not in base},
     }
 
@@ -307,20 +309,23 @@ def _recommend(shape: dict[str, Any]) -> None:
         "price": fields_of["price"],
         "text": text,
         "lines": {"type": "array", "items": text},
-        **{key: fields_of[key] for key in ("saving", "because", "settings")},
+        **{key: fields_of[key] for key in ("saving", "because", "settings", "cost", "call_site")},
     }
     shape |= {"description": _RECOMMENDATION, "additionalProperties": True}
 
 
-_RECOMMENDATION = """A recommendation; the one with the largest saving comes first.  Each kind has additional fields.
+_RECOMMENDATION = """A recommendation; the most important one comes first.  Each kind has additional fields.
 
 kind      the key of the kind, the same in every version
-price     what the change requires: a setting, a code change, other machines, one more recorded run
+price     what the change requires: an edit of the program (code), a setting, more or other machines (machine), somebody
+          who finds the cause first (inspect), one more recorded run (record)
 text      the sentence: what to change, with old and new value, in the user's terms
 lines     lines to paste
 saving    how much shorter the run gets, with its range and basis
 because   its evidence: the kind of a finding, or the setting of a what-if
 settings  the settings that it changes
+cost      what more or other machines cost per run; null if it needs none, or if nothing is known
+call_site  where in the user's program the work of its first stage was requested; null if the log has none
 """
 
 

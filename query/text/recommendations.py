@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.results.findings import AtEnd, AtStart, Driver, NoScope, NoWorker
 from crystalperf.query.results.recommendations import (
@@ -12,6 +14,7 @@ from crystalperf.query.results.recommendations import (
     MoreMemory,
     MoreWorkers,
     RaiseParallelism,
+    Recommendation,
     RecordSamples,
     SettingChange,
     Value,
@@ -31,6 +34,16 @@ def setting_text(change: SettingChange) -> str:
     """A setting with its current and its new value."""
     default = " (the default)" if change.is_default else ""
     return f"`{change.name}` {value_text(change.before)}{default} → {value_text(change.after)}"
+
+
+_FOLDERS = re.compile(r"(?<= at )/.*/")
+
+
+def recommendation_text(found: Recommendation, words: Words) -> str:
+    """A recommendation as sentences: what to change, and where in the user's program, if the first does not say it."""
+    text = text_of(found, words)
+    site = _FOLDERS.sub("", found.call_site or "", count=1)
+    return f"{text}. In your program: {site}." if site and site not in text else f"{text}."
 
 
 def capitalised(text: str) -> str:

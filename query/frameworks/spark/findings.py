@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from crystalperf.query.results.advice import Advice
 from crystalperf.query.results.findings import Finding, IdleSlots, IdleStage
+from crystalperf.query.results.kinds import Price
 
 Scope = Literal["query", "job"]
 
@@ -164,6 +165,7 @@ class MergeFewerPartitions(Advice):
     """Let adaptive execution keep more of the small partitions that it merged."""
 
     kind: ClassVar[str] = "merge-fewer-partitions"
+    requires: ClassVar[Price] = "setting"
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,7 @@ class SmallerFileParts(Advice):
     """Split files into smaller partitions."""
 
     kind: ClassVar[str] = "smaller-file-parts"
+    requires: ClassVar[Price] = "setting"
 
 
 @dataclass(frozen=True)
@@ -227,6 +230,11 @@ class ReuseGeneratedCode(Advice):
     """Keep executors, or run queries of the same shape together, so that code is compiled once."""
 
     kind: ClassVar[str] = "reuse-generated-code"
+    requires: ClassVar[Price] = "setting"
+
+    @property
+    def at_start(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True)
@@ -259,6 +267,7 @@ class ProvideSlots(Advice):
     """Let the slots that a stage needs be there before it is submitted."""
 
     kind: ClassVar[str] = "provide-slots"
+    requires: ClassVar[Price] = "machine"
 
     why: Awaited
     tasks: int
@@ -270,3 +279,4 @@ class SpeculateLess(Advice):
     """Start copies of slow tasks later, or not at all."""
 
     kind: ClassVar[str] = "speculate-less"
+    requires: ClassVar[Price] = "setting"

@@ -201,13 +201,17 @@ class AvoidBroadcast(SendFewerRows):
 
 @dataclass(frozen=True, kw_only=True)
 class ProfilePython(Recommendation):
-    """Profile the Python code that tasks wait for; with `scalar_udf` it has functions of one row at a time."""
+    """Make the Python code faster that tasks wait for; with `scalar_udf` it has functions of one row at a time.
+
+    `functions` are the names of its functions, those of the stage with the most time first; empty if no plan has them.
+    """
 
     kind: ClassVar[str] = "profile-python"
 
     stage: str
     name: str
     scalar_udf: bool
+    functions: tuple[str, ...] = ()
 
 
 # Memory and executors -------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.intervals import covered, merged
 from crystalperf.query.execution.load import max_concurrent
 from crystalperf.query.frameworks import Advisor
-from crystalperf.query.frameworks.spark import failures, streaming, udfs, waits
+from crystalperf.query.frameworks.spark import failures, sites, streaming, udfs, waits
 from crystalperf.query.frameworks.spark.assumptions import CpuTimeMissing, PythonCounted
 from crystalperf.query.frameworks.spark.findings import (
     Call,
@@ -345,6 +345,7 @@ RULES = Advisor(
     assumptions=assumptions,
     remarks=streaming.remarks,
     named_parts=udfs.named_parts,
+    call_sites=sites.call_sites,
     unmodelled_device=unmodelled_device,
     was_released=failures.was_released,
     was_cancelled=failures.was_cancelled,

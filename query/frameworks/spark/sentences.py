@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from crystalperf.query.frameworks.spark import assumptions, findings, refusals, remarks
 from crystalperf.query.frameworks.spark.recommendations import (
     AskForPartitions,
@@ -571,10 +573,23 @@ def no_broadcast(found: AvoidBroadcast, _words: Words) -> tuple[str, ...]:
 
 @SENTENCES.of(ProfilePython)
 def profile_python(found: ProfilePython, _words: Words) -> str:
-    what = f"Profile the Python code that tasks wait for ({found.stage} {found.name})"
+    what = f"{_python_code(found.functions)} that tasks wait for"
+    where = f"({found.stage} {found.name})"
     if found.scalar_udf:
-        what += "; rewrite it as a pandas_udf, which is faster, or with Spark SQL functions, which are fastest"
-    return what
+        return (
+            f"Rewrite {what} with Spark SQL functions, which are fastest, or as a pandas_udf, which is faster {where}"
+        )
+    return f"Profile {what} {where}"
+
+
+def _python_code(functions: Sequence[str]) -> str:
+    """Python functions by their names, if there are any."""
+    if not functions:
+        return "the Python code"
+    shown, left = functions[:_GROUPS_SHOWN], len(functions) - _GROUPS_SHOWN
+    names = ", ".join(f"`{name}`" for name in shown)
+    more = f" and {left} more" if left > 0 else ""
+    return f"the Python {'function' if len(functions) == 1 else 'functions'} {names}{more}"
 
 
 # Memory and executors

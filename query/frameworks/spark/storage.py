@@ -32,6 +32,9 @@ SMALL_BYTES = 2**20
 FEWEST_READS = 3
 """Minimum queries that read the same rows for a recommendation to cache them."""
 
+_LIKE = 0.5
+"""A stage may read the files that another reads if their bytes differ by less than this ratio."""
+
 KEPT_TIMES = 2.0
 """Memory of cached rows over the bytes of the files that were read."""
 
@@ -109,11 +112,14 @@ def _small_read(
     if not stages:
         return None
     most = max((each for detail in stages for each in scans[detail.facts.id]), key=lambda each: each.read or 0.0)
-    files = most.read or 1.0
+    files, read_bytes = most.read or 1.0, most.read_bytes or 0.0
+    # Inferring the schema reads the same files, in a job of no query.
+    inferring = [each for each in details if each.facts.scope is None and "scan" in each.uses]
+    stages += [each for each in inferring if _LIKE * read_bytes < each.read_bytes < read_bytes / _LIKE]
     listing = listing_stages(connection)
     listed_ms = sum(each.facts.path_ms for each in details if each.facts.id in listing)
     stage, others, cost_ms = *_longest(stages), sum(map(off_cpu_ms, stages)) + listed_ms
-    return SmallFiles(cost_ms, "modelled", MergeFiles(), stage, others, int(files), (most.read_bytes or 0.0) / files)
+    return SmallFiles(cost_ms, "modelled", MergeFiles(), stage, others, int(files), read_bytes / files)
 
 
 def _small_written(details: Sequence[StageStats], counted: Iterable[_Files]) -> SmallOutput | None:

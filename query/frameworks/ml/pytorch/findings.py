@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from crystalperf.query.results.advice import Advice
 from crystalperf.query.results.findings import Finding
+from crystalperf.query.results.kinds import Price
 from crystalperf.query.results.remarks import Remark
 
 
@@ -189,6 +190,7 @@ class WarmUp(Advice):
     """Warm up before tracing."""
 
     kind: ClassVar[str] = "warm-up"
+    requires: ClassVar[Price] = "record"
 
 
 @dataclass(frozen=True)
@@ -196,6 +198,7 @@ class TracePython(Advice):
     """Trace Python functions too."""
 
     kind: ClassVar[str] = "trace-python"
+    requires: ClassVar[Price] = "record"
 
 
 @dataclass(frozen=True)
@@ -203,6 +206,7 @@ class OverlapPythonWaits(Advice):
     """Find out what Python functions wait for, and overlap that with the training."""
 
     kind: ClassVar[str] = "overlap-python-waits"
+    requires: ClassVar[Price] = "inspect"
 
 
 @dataclass(frozen=True)

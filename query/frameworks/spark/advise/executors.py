@@ -41,7 +41,7 @@ def stopped(debug: Debug) -> Iterator[Candidate]:
         return
     first = outcome.failures[0]
     if "SparkContext was shut down" in (first.error or ""):
-        value = ReadDriverLog(price="code", because=STOPPED, saving=MEASURED, failed=first.id)
+        value = ReadDriverLog(price="inspect", because=STOPPED, saving=MEASURED, failed=first.id)
         yield Candidate(value, comes_first=True)
 
 
@@ -78,7 +78,7 @@ def missing(execution: Execution, debug: Debug) -> Iterator[Candidate]:
     if cost_ms is None or execution.recorded.get("workers") or len(execution.tasks):
         return
     value = CheckCapacity(
-        price="setting", because="no-worker", saving=MEASURED,
+        price="inspect", because="no-worker", saving=MEASURED,
         executor_cores=properties.get(CORES),
         executor_memory=properties.get(MEMORY) or size_text(DEFAULT_MEMORY),
         is_default_memory=not properties.get(MEMORY),
@@ -105,7 +105,7 @@ def _more_memory(execution: Execution, ratio: float) -> Candidate:
     stated = properties.get(name)
     before = size_bytes(stated or (size_text(given) if given else ""), "m") or given or DEFAULT_MEMORY
     change = replace(changed_size(properties, name, ratio * before, before), is_default=not stated and not given)
-    value = MoreMemory(price="setting", because="memory", saving=MODELLED, settings=(change,), ratio=ratio)
+    value = MoreMemory(price="machine", because="memory", saving=MODELLED, settings=(change,), ratio=ratio)
     return Candidate(value, f"memory={ratio:g}x")
 
 
@@ -127,7 +127,7 @@ def _more_executors(execution: Execution, ratio: float) -> Candidate | None:
         return None
     change, requested = _executor_setting(execution.properties, executors, ratio)
     value = MoreExecutors(
-        price="machine" if change is None else "setting", because="workers", saving=MODELLED,
+        price="machine", because="workers", saving=MODELLED,
         settings=() if change is None else (change,),
         ratio=ratio, before=round(executors), after=round(ratio * executors), asked=requested,
     )  # fmt: skip

@@ -102,16 +102,28 @@ def _cut_smaller(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Candidat
 
 def schemas(details: Sequence[StageStats], listing: Collection[str]) -> Iterator[Candidate]:
     """Jobs that only read the schema of files, which are unnecessary with a given schema: from the files' ends, in a
-    stage of one task each, or from all of their rows; then stages that list the files first (`listing`) count too."""
+    stage of one task each, or from all of their rows; then stages that list files for it (`listing`) count too."""
     inferring = [each for each in details if infers_schema(each)]
     if inferring:
-        places = {each.place for each in inferring}
-        before = [each for each in details if each.facts.id in listing and each.place in places]
+        before = list(_listed_before(inferring, [each for each in details if each.facts.id in listing]))
         first = max(inferring, key=lambda each: each.facts.path_ms)
         yield _give_schema(inferring, first, inferred=True, listing=before)
     reading = [each for each in details if each.facts.tasks == 1 and reads_schema(each)]
     if reading:
         yield _give_schema(reading, reading[0], inferred=False)
+
+
+def _listed_before(inferring: Sequence[StageStats], listing: Sequence[StageStats]) -> Iterator[StageStats]:
+    """The last stage of `listing` before each of `inferring`: Spark lists the files of a pattern once for the query and
+    once more to infer their schema, and those of a folder only for the latter."""
+    last: StageStats | None = None
+    reads = {each.facts.id for each in inferring}
+    for each in sorted((*inferring, *listing), key=lambda each: [int(part) for part in each.facts.id[6:].split(".")]):
+        if each.facts.id not in reads:
+            last = each
+        elif last is not None and last.place == each.place:
+            yield last
+            last = None
 
 
 def _give_schema(

@@ -51,7 +51,7 @@ def exhausted(execution: Execution, debug: Debug) -> Iterator[Candidate]:
         change, sure = changed_size(properties, OVERHEAD, 2 * before, before), memory == "container"
     failed = debug.outcome is not None and debug.outcome.status == "failed"
     extended = ExtendMemory(
-        price="setting", because="outcome", saving=MODELLED if sure else GUESSED, settings=(change,),
+        price="machine", because="outcome", saving=MODELLED if sure else GUESSED, settings=(change,),
         ratio=2.0, exhausted=memory,
     )  # fmt: skip
     yield Candidate(extended, comes_first=sure or failed)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
 from crystalperf.query.frameworks.spark.advise.stages import Stages, affected, reads_shuffle, reads_storage
-from crystalperf.query.frameworks.spark.findings import Call
+from crystalperf.query.frameworks.spark.findings import Call, SmallOutput
 from crystalperf.query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB, size_set
 from crystalperf.query.frameworks.spark.recommendations import (
     AskForPartitions,
@@ -163,7 +163,10 @@ def shuffles(properties: Mapping[str, str], stage_cuts: Sequence[Cut]) -> Iterat
         if same:
             all_of = together(same)
             change = changed(properties, PARTITIONS, all_of.wanted, DEFAULT_PARTITIONS)
-            yield _set(rule, change, all_of, f"tasks={all_of.wanted}")
+            found = _set(rule, change, all_of, f"tasks={all_of.wanted}")
+            # A task writes a file, so fewer tasks write fewer and larger ones.
+            writes_less = rule == "starting-tasks" and any("output" in each.detail.uses for each in same)
+            yield replace(found, covers=frozenset({SmallOutput.kind})) if writes_less else found
     fewer = [each for each in of_sql if each.detail.facts.tasks < count and each.cost.kind == "idle-slots"]
     by_code = [each for each in fewer if not _may_be_merged(properties, each.detail)]
     if by_code:

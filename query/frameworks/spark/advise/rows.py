@@ -16,6 +16,7 @@ from crystalperf.query.frameworks.spark.recommendations import (
     SplitKeys,
     SplitSkewedJoin,
 )
+from crystalperf.query.frameworks.spark.remarks import PythonFunctions, PythonGroup
 from crystalperf.query.frameworks.spark.rules import one_window
 from crystalperf.query.frameworks.spark.settings import flag
 from crystalperf.query.results.answers import Debug
@@ -77,8 +78,14 @@ def windows(stages: Stages) -> Iterator[Candidate]:
         yield Candidate(value, at_most_ms=sum(each.cost_ms for each in costs))
 
 
+def _python_groups(debug: Debug) -> list[PythonGroup]:
+    """The Python functions on the critical path by stage, the most time first."""
+    remarks = [each.remark for each in debug.named_parts if isinstance(each.remark, PythonFunctions)]
+    return sorted((each for remark in remarks for each in remark.groups), key=lambda each: -each.time_ms)
+
+
 def python(details: Sequence[StageStats], debug: Debug) -> Iterator[Candidate]:
-    """Profile the code of Python workers that tasks wait for, because no log records it."""
+    """The code of Python workers that tasks wait for: its functions by name, and a profile, which no log has."""
     cost_ms = debug.other_ms.get("delegated", 0.0)
     delegating = [each for each in details if each.delegates]
     if not delegating or cost_ms <= 0:
@@ -88,5 +95,6 @@ def python(details: Sequence[StageStats], debug: Debug) -> Iterator[Candidate]:
         price="code", because="delegated", saving=GUESSED,
         settings=(SettingChange("spark.python.profile", None, True),),
         stage=longest.facts.id, name=longest.facts.name, scalar_udf="BatchEvalPython" in longest.operators,
+        functions=tuple(dict.fromkeys(name for each in _python_groups(debug) for name in each.functions)),
     )  # fmt: skip
     yield Candidate(value, at_most_ms=cost_ms)
