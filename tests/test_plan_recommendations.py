@@ -254,10 +254,10 @@ def test_other_rows_of_a_table_are_not_computed_twice(tmp_path: Path) -> None:
 # Scans ----------------------------------------------------------------------------------------------------------------
 
 
-def scanning(condition: str, kept: float, detail: str = "", **metrics: float) -> Operator:
+def scanning(condition: str, kept: float, detail: str = "", rows: float = 1e7, **metrics: float) -> Operator:
     amounts = {name.replace("_", " "): {-1: amount} for name, amount in metrics.items()}
     shown = detail or "FileScan parquet [a#1,note#2] PartitionFilters: [], ReadSchema: struct<a:int,note:string>"
-    scan = Operator("Scan parquet ", shown, {ROWS: {0: 1e7}, **amounts}, location="[hdfs://n/data/sales]")
+    scan = Operator("Scan parquet ", shown, {ROWS: {0: rows}, **amounts}, location="[hdfs://n/data/sales]")
     return Operator("Filter", f"Filter {condition}", {ROWS: {0: kept}}, [Operator("ColumnarToRow", "", {}, [scan])])
 
 
@@ -306,6 +306,8 @@ def test_a_filter_that_reaches_the_scan_but_skips_nothing_asks_for_sorted_files(
     found = of(reported(tmp_path / "few", scanning("(a#1 = 77)", 900), [stage(5_000)]), rewrites.SortFiles)
     assert found[0].columns == ("a",)
     assert not of(reported(tmp_path / "many", scanning("(a#1 = 77)", 2e6), [stage(5_000)]), rewrites.SortFiles)
+    skipped = scanning("(a#1 = 77)", 900, rows=2e5)
+    assert not of(reported(tmp_path / "skipped", skipped, [stage(5_000)]), rewrites.SortFiles)
 
 
 def test_a_partitioned_table_that_is_read_completely_names_its_columns(tmp_path: Path) -> None:

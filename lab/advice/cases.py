@@ -82,7 +82,7 @@ _PLANS = (
     Case(
         "partition-column",
         "a filter that does not name the column of partitions",
-        edits={"prune-partitions": (('f"id >= {day', 'f"day = {day} AND id >= {day'),)},
+        edits={"prune-partitions": (('f"floor(id', 'f"day = {day} AND floor(id'),)},
     ),
     Case(
         "sorted-table",

@@ -7,6 +7,6 @@ from pyspark.sql import SparkSession
 spark = SparkSession.builder.appName("partition-column").getOrCreate()
 days = spark.read.parquet(f"{sys.argv[1]}/by_day")
 for day in range(8):
-    rows = days.filter(f"id >= {day * 40000} AND id < {(day + 1) * 40000}")
+    rows = days.filter(f"floor(id / 40000) = {day}")
     rows.groupBy("kind").agg({"text": "max"}).collect()
 spark.stop()

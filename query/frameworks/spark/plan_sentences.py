@@ -28,9 +28,9 @@ SENTENCES = Sentences(base=sentences.SENTENCES)
 
 
 def _rows(side: Side) -> str:
-    """`items (3 000 rows, 72 kB)`."""
-    size = f"{grouped(round(side.rows))} rows, {volume(side.size_bytes)}"
-    return f"{side.table} ({size})" if side.table else size
+    """`3 000 rows (items, 72 kB)`."""
+    table = f"{side.table}, " if side.table else ""
+    return f"{grouped(round(side.rows))} rows ({table}{volume(side.size_bytes)})"
 
 
 def _others(join: JoinFacts) -> str:
@@ -51,19 +51,17 @@ def _setting(found: BroadcastSmallSide | HashShuffledJoin) -> str:
 def broadcast_small_side(found: BroadcastSmallSide, _words: Words) -> str:
     join = found.join
     do = "broadcasts" if found.settings else "Broadcast"
-    small = join.small.table or "the small side"
     return (
-        f"{_setting(found)}{do} {small} in a join: {join.operator} in {join.stage} shuffles {_rows(join.large)} to join"
-        f" {_rows(join.small)}{_others(join)}; not if that may grow beyond {volume(found.most_bytes)}"
+        f"{_setting(found)}{do} the small side of a join: {join.operator} in {join.stage} shuffles {_rows(join.large)}"
+        f" to join {_rows(join.small)}{_others(join)}; not if that may grow beyond {volume(found.most_bytes)}"
     )
 
 
 @SENTENCES.lines(BroadcastSmallSide)
 def broadcast_hint(found: BroadcastSmallSide, words: Words) -> tuple[str, ...]:
-    small = found.join.small.table or "small"
     hint = f"df.join(broadcast(small), {_key(found.join)})"
     if not found.settings:
-        return (f"{hint}  # small: {small}; from pyspark.sql.functions import broadcast",)
+        return (f"{hint}  # in SQL: SELECT /*+ BROADCAST(small) */",)
     return (*setting_lines(found, words), f"# or for this join only: {hint}")
 
 

@@ -13,14 +13,8 @@ from crystalperf.query.frameworks.spark.sql_operators import Node, plans
 ADAPTERS = frozenset(
     {
         *("inputadapter", "wholestagecodegen", "columnartorow", "rowtocolumnar", "aqeshuffleread"),
-        *(
-            "customshufflereader",
-            "shufflequerystage",
-            "broadcastquerystage",
-            "resultquerystage",
-            "tablecachequerystage",
-        ),
-        "adaptivesparkplan",
+        *("customshufflereader", "shufflequerystage", "broadcastquerystage", "resultquerystage"),
+        *("tablecachequerystage", "adaptivesparkplan", "reusedexchange"),
     }
 )
 """Operators that pass rows on unchanged."""
@@ -91,6 +85,10 @@ class Plan:
         below = self.children(node)
         passes = node.what.kind in ADAPTERS or node.what.kind in ("sort", "project", "exchange")
         return self.rows(below[0]) if passes and len(below) == 1 else None
+
+    def is_reused(self, exchange: Node) -> bool:
+        """Whether other parts of the plan use an exchange too, whose node has the same metrics."""
+        return sum(each.what.kind == "exchange" and each.metrics == exchange.metrics for each in self.nodes) > 1
 
     def scans(self, node: Node) -> list[Node]:
         """The scans of storage below a node."""

@@ -182,14 +182,12 @@ def broadcast_gain(join: ShuffledJoin, details: Mapping[str, StageStats]) -> Gai
     read_ms = sum(costs.READ.cpu_ms(each.rows, each.size_bytes) for each in (large, small) if each.is_shuffled)
     join_ms = costs.SORT_AND_MERGE.cpu_ms(large.rows + small.rows) if join.sorts else costs.HASH_JOIN.cpu_ms(large.rows)
     removed_ms = max(read_ms + join_ms - costs.PROBE.cpu_ms(large.rows), 0.0)
-    saved_ms += costs.path_ms(join.stage, removed_ms, read_ms + join_ms)
-    if large.is_shuffled:
+    saved_ms += costs.path_ms(join.plan, join.stage, removed_ms)
+    if large.is_shuffled and not join.plan.is_reused(large.node):
         if _reads_only(join):
             saved_ms += join.stage.facts.path_ms * costs.starting_share(join.stage)
         for stage in (details[each] for each in stages_with(large.node, WRITTEN_BYTES) if each in details):
-            write_ms = costs.WRITE.cpu_ms(large.rows, large.size_bytes)
-            scanned = sum(join.plan.rows(each) or 0.0 for each in join.plan.scans(large.node))
-            saved_ms += costs.path_ms(stage, write_ms, write_ms + costs.SCAN.cpu_ms(scanned))
+            saved_ms += costs.path_ms(join.plan, stage, costs.WRITE.cpu_ms(large.rows, large.size_bytes))
             most_ms += stage.facts.path_ms
     saved_ms -= costs.BROADCAST_MS_PER_BYTE * small.size_bytes
     return Gain(join, max(saved_ms, 0.0), most_ms)
@@ -252,9 +250,8 @@ def hash_gain(join: ShuffledJoin) -> Gain:
     """What hashing the small side's partitions saves: sorting and merging both sides, less the hash tables."""
     rows = join.large.rows + join.small.rows
     sort_ms = costs.SORT_AND_MERGE.cpu_ms(rows)
-    read_ms = sum(costs.READ.cpu_ms(each.rows, each.size_bytes) for each in (join.large, join.small))
-    saved_ms = costs.path_ms(join.stage, sort_ms - costs.HASH_JOIN.cpu_ms(join.large.rows), sort_ms + read_ms)
-    return Gain(join, max(saved_ms, 0.0), costs.path_ms(join.stage, sort_ms, sort_ms))
+    saved_ms = costs.path_ms(join.plan, join.stage, sort_ms - costs.HASH_JOIN.cpu_ms(join.large.rows))
+    return Gain(join, max(saved_ms, 0.0), costs.path_ms(join.plan, join.stage, 2 * sort_ms))
 
 
 def partition_bytes(join: ShuffledJoin) -> float:

@@ -21,7 +21,7 @@ LEAST, MOST, USUAL = 0.3, 1.0, 0.7
 """Range and middle of the saving, as factors of the time of the second computation: the first one has to keep its rows,
 and reads more columns if the two differ in these."""
 
-_NUMBER = re.compile(r"#\d+L?")
+_NUMBER = re.compile(r"#\d+L?|, \[plan_id=\d+\]")
 _KEYS = re.compile(r"keys?=\[([^\]]*)\]")
 _PARTITIONING = re.compile(r"(\w+partitioning)\((.*)\)")
 _LISTS = re.compile(r"\[([^\]]*)\]")
@@ -69,7 +69,8 @@ def repeated(plan: Plan, details: Mapping[str, StageStats]) -> Iterator[Repeated
     """The largest parts of a plan that were computed more than once."""
     groups: dict[Hashable, list[Node]] = {}
     for node in plan.nodes:
-        if node.what.kind == "exchange" and amount(node, WRITTEN_ROWS) and plan.scans(node):
+        is_reuse = any(each.what.kind == "reusedexchange" for each in plan.above(node))
+        if node.what.kind == "exchange" and amount(node, WRITTEN_ROWS) and plan.scans(node) and not is_reuse:
             groups.setdefault(signature(plan, node), []).append(node)
     inside: set[int] = set()
     for same in groups.values():  # in pre-order: the largest part comes first
@@ -106,8 +107,8 @@ def signature(plan: Plan, node: Node) -> Hashable:
         elif kind == "exchange":
             match = _PARTITIONING.search(text)
             parts.append((kind, match[0] if match else text.partition(",")[0]))
-        elif match := _KEYS.search(text):
-            parts.append((kind, match[1]))
+        elif match := _KEYS.search(text):  # by sorting or hashing, as the functions need it
+            parts.append(("aggregate", match[1]))
         elif kind.endswith("join"):
             parts.append((kind, *_LISTS.findall(text)[:2]))
         else:

@@ -26,7 +26,10 @@ MAX_KEPT_SORTED = 0.01
 """… and of the files: sorted, they are read in row groups."""
 
 FEWEST_ROWS = 1e5
-"""Fewest rows of a scan that is worth it; a row group has about a million."""
+"""Fewest rows of a scan that is worth it."""
+
+FEWEST_ROWS_SORTED = 1e6
+"""A scan of fewer rows may have read a single row group, as it does if the files are sorted."""
 
 _SKIPS_ROWS = re.compile(r"parquet|orc|delta|iceberg", re.IGNORECASE)
 """Formats with minima and maxima of columns, by which Spark skips parts of files."""
@@ -213,7 +216,8 @@ def unpruned_by(found: Filtered) -> tuple[str, ...] | None:
 
 def needs_sorting(found: Filtered) -> bool:
     """Whether a scan knows its filter, but skips few of the rows that it drops."""
-    return found.kept_share <= MAX_KEPT_SORTED and bool(compared(found.conditions))
+    few = found.kept_share <= MAX_KEPT_SORTED and found.read >= FEWEST_ROWS_SORTED
+    return few and bool(compared(found.conditions))
 
 
 def compared(conditions: Sequence[str]) -> tuple[str, ...]:
