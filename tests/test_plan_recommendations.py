@@ -356,10 +356,11 @@ def skewed(operator: str, detail: str, more: Sequence[Operator] = ()) -> tuple[O
         ("Window", "window", "row_number"),
         ("ObjectHashAggregate", "aggregation", 'groupBy(key, "salt")'),
         ("FlatMapGroupsInPandas", "aggregation", 'groupBy(key, "salt")'),
+        ("Exchange hashpartitioning(a#1, 8), REPARTITION_BY_NUM", "repartition", "df.repartition(n, key, (rand()"),
     ],
 )
 def test_salt_is_added_where_the_key_is_used(tmp_path: Path, operator: str, salts: str, first: str) -> None:
-    tree, stages = skewed(operator, f"{operator} [a#1]")
+    tree, stages = skewed(operator.partition(" ")[0], operator)
     verdict = reported(tmp_path, tree, stages)
     (found,) = of(verdict, spark.SplitKeys)
     assert found.operator == salts

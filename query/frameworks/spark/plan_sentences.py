@@ -230,6 +230,8 @@ def salt_lines(found: SplitKeys, _words: Words) -> tuple[str, ...]:
             f'first = df.{salted}.withColumn("r", row_number().over(Window.partitionBy(key, "salt").orderBy(…)))',
             'first.filter("r <= n")  # then the window by key over these rows, if it keeps the first n of each key',
         )
+    if found.operator == "repartition":
+        return (f'df.repartition(n, key, (rand() * {parts}).cast("int"))  # instead of df.repartition(n, key)',)
     if found.operator == "aggregation":
         return (f'df.{salted}.groupBy(key, "salt").agg(…).groupBy(key).agg(…)  # aggregates that can be merged',)
     return ()

@@ -147,7 +147,7 @@ class GiveSchema(Recommendation):
     inferred: bool
 
 
-Splittable = Literal["join", "aggregation", "window", "unknown"]
+Splittable = Literal["join", "aggregation", "window", "repartition", "unknown"]
 """What groups the rows of a key, by which the lines that add salt differ."""
 
 

@@ -105,7 +105,6 @@ class ScanFacts:
 
     stage: str
     table: str
-    filter: str
     rows_read: float
     rows_kept: float
     files: float | None

@@ -269,7 +269,8 @@ def _hashed_bytes(execution: Execution) -> float:
 
 def _hash(execution: Execution, gains: Sequence[Gain]) -> Candidate:
     first = max(gains, key=lambda each: each.ms)
-    properties, settings = execution.properties, ()
+    properties = execution.properties
+    settings: tuple[SettingChange, ...] = ()
     if flag(properties.get("spark.sql.adaptive.enabled")) is not False and has_hash_threshold(execution.version):
         before = properties.get(HASH_THRESHOLD)
         after = size_text(PARTITION_BYTES)

@@ -32,6 +32,7 @@ DEFAULT_FACTOR = 5.0
 """A partition is skewed if it has more than this many times the median, and more than the threshold."""
 
 _CANNOT_SPLIT = re.compile(r"\], ?\[[^\[]*\], ?FullOuter")
+_REPARTITIONS = re.compile(r"hashpartitioning\(.*\), REPARTITION_BY")
 _GROUPS = re.compile(r"(Object|Sort)?(Hash)?Aggregate|FlatMapGroups|MapGroups|AggregateInPandas")
 
 
@@ -67,7 +68,9 @@ def _splittable(detail: StageStats) -> Splittable:
         return "window"
     if any("Join" in each and "Broadcast" not in each for each in detail.operators):
         return "join"
-    return "aggregation" if any(_GROUPS.match(each) for each in detail.operators) else "unknown"
+    if any(_GROUPS.match(each) for each in detail.operators):
+        return "aggregation"
+    return "repartition" if any(_REPARTITIONS.search(each) for each in detail.details) else "unknown"
 
 
 def _split_skewed(properties: Mapping[str, str], detail: StageStats, stage: str) -> SplitSkewedJoin | None:

@@ -75,9 +75,8 @@ class Filtered:
         return self.stage.facts.path_ms * (1 - costs.starting_share(self.stage)) * (1 - self.kept_share)
 
     def facts(self, others: int) -> ScanFacts:
-        text = _NUMBER.sub("", " AND ".join(each for each in self.conditions if not _NULL.fullmatch(each)))
         files = amount(self.scan, "number of files read"), amount(self.scan, "size of files read")
-        return ScanFacts(self.stage.facts.id, table(self.scan), text, self.read, self.kept, *files, others)
+        return ScanFacts(self.stage.facts.id, table(self.scan), self.read, self.kept, *files, others)
 
 
 def candidates(plans: Sequence[Plan], details: Mapping[str, StageStats]) -> Iterator[Candidate]:
