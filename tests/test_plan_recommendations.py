@@ -125,7 +125,7 @@ def test_a_side_that_the_driver_cannot_hold_is_not_broadcast(tmp_path: Path) -> 
     found = of(
         reported(tmp_path / "2g", join(LARGE, small), JOINING, properties=NO_BROADCAST), rewrites.BroadcastSmallSide
     )
-    assert found[0].settings[0].after == "128m"
+    assert found[0].settings[0].after == "103m"
     few = NO_BROADCAST | {"spark.driver.memory": "1g"}
     assert not of(reported(tmp_path / "1g", join(LARGE, small), JOINING, properties=few), rewrites.BroadcastSmallSide)
 

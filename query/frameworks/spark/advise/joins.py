@@ -84,8 +84,10 @@ class ShuffledJoin:
 
     def facts(self, others: int = 0) -> JoinFacts:
         keys = dict.fromkeys(_KEY.findall(self.node.detail.partition("]")[0]))
-        sides = (Side(_table(self.plan, each.node), each.rows, each.size_bytes) for each in (self.large, self.small))
-        return JoinFacts(self.stage.facts.id, self.node.name, tuple(keys), *sides, others)
+        large, small = (
+            Side(_table(self.plan, each.node), each.rows, each.size_bytes) for each in (self.large, self.small)
+        )
+        return JoinFacts(self.stage.facts.id, self.node.name, tuple(keys), large, small, others)
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def candidates(execution: Execution, plans: Sequence[Plan], details: Mapping[str
         elif join.sorts and MUCH_SMALLER * join.small.size_bytes <= join.large.size_bytes:
             hashed.append(hash_gain(join))
     if by_setting:
-        change = _threshold(properties, max(size for _, size in by_setting))
+        change = _threshold(properties, max(size for _, size in by_setting), most_bytes)
         yield _broadcast([gain for gain, _ in by_setting], most_bytes, (change,))
     for gains in by_hint.values():
         yield _broadcast(gains, most_bytes)
@@ -222,12 +224,13 @@ def _threshold_bytes(properties: Mapping[str, str]) -> float | None:
     return DEFAULT_THRESHOLD if not stated else size_bytes(stated)
 
 
-def _threshold(properties: Mapping[str, str], least_bytes: float) -> SettingChange:
-    """A threshold of at least that, a power of two, so that it does not vary from run to run."""
+def _threshold(properties: Mapping[str, str], least_bytes: float, most_bytes: float) -> SettingChange:
+    """A threshold of at least that, a power of two if possible, so that it does not vary from run to run."""
     stated = properties.get(THRESHOLD)
     after = float(DEFAULT_THRESHOLD)
     while after < least_bytes:
         after = 16.0 * MIB if after == DEFAULT_THRESHOLD else 2 * after
+    after = min(after, most_bytes)
     was, text = _threshold_bytes(properties), size_text(after)
     before = stated or size_text(DEFAULT_THRESHOLD)
     return SettingChange(THRESHOLD, before, text, was, after, is_default=not stated)
