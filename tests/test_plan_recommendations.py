@@ -187,7 +187,7 @@ def test_a_condition_that_may_have_no_equality_promises_nothing(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("left", "right", "condition"), [(1e7, 3, "(a#1 > b#2)"), (1e5, 4e3, "")])
-def test_few_values_and_wanted_pairs_are_no_trouble(tmp_path: Path, left: float, right: float, condition: str) -> None:
+def test_few_values_and_wanted_pairs_get_no_advice(tmp_path: Path, left: float, right: float, condition: str) -> None:
     assert not of(reported(tmp_path, nested(condition, left, right, 1e6), [stage(8_000)]), rewrites.JoinByKey)
 
 

@@ -1,4 +1,4 @@
-"""A join of values with the ranges that they lie in, which compares all pairs."""
+"""A join of values with ranges, which compares all pairs."""
 
 import sys
 

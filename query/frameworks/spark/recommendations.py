@@ -148,7 +148,7 @@ class GiveSchema(Recommendation):
 
 
 Splittable = Literal["join", "aggregation", "window", "repartition", "unknown"]
-"""What groups the rows of a key, by which the lines that add salt differ."""
+"""The operator that groups the rows of a key, by which the lines that add salt differ."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -113,7 +113,7 @@ class ScanFacts:
 
 
 Wrapped = Literal["python", "cast", "function"]
-"""What a filter does with a column before it compares it: a Python function, a cast, or a function of Spark."""
+"""The kind of function of a column that a filter compares: a Python function, a cast, or a function of Spark."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -56,7 +56,7 @@ _KEEPS_ESTIMATE = frozenset({"filter", "project", "exchange", "sort", "hashaggre
 
 @dataclass(frozen=True)
 class Input:
-    """What feeds a side of a join: its first operator, which is an exchange if the join had it shuffled."""
+    """The input of a side of a join: its first operator, which is an exchange if the join had it shuffled."""
 
     node: Node
     rows: float
@@ -178,7 +178,7 @@ def largest_broadcast(properties: Mapping[str, str]) -> float:
 
 
 def broadcast_gain(join: ShuffledJoin, details: Mapping[str, StageStats]) -> Gain:
-    """What a broadcast saves: shuffling the large side, sorting both, and starting the tasks that join them."""
+    """The saving of a broadcast: shuffling the large side, sorting both, and starting the tasks that join them."""
     large, small = join.large, join.small
     saved_ms, most_ms = 0.0, join.stage.facts.path_ms
     read_ms = sum(costs.READ.cpu_ms(each.rows, each.size_bytes) for each in (large, small) if each.is_shuffled)
@@ -250,7 +250,7 @@ def _broadcast(gains: Sequence[Gain], most_bytes: float, settings: tuple[Setting
 
 
 def hash_gain(join: ShuffledJoin) -> Gain:
-    """What hashing the small side's partitions saves: sorting and merging both sides, less the hash tables."""
+    """The saving of hashing the small side's partitions: sorting and merging both sides, less the hash tables."""
     rows = join.large.rows + join.small.rows
     sort_ms = costs.SORT_AND_MERGE.cpu_ms(rows)
     saved_ms = costs.path_ms(join.plan, join.stage, sort_ms - costs.HASH_JOIN.cpu_ms(join.large.rows))

@@ -40,7 +40,7 @@ class Repeated:
     @property
     def cost_ms(self) -> float:
         """Time that the repeated computations took of all slots, at most their time on the critical path and of tasks
-        that ran beside it."""
+        that ran at the same time."""
         return sum(each.facts.task_ms / max(each.facts.slots, 1) for each in self.stages)
 
 
@@ -93,7 +93,7 @@ def _stages(plan: Plan, exchange: Node) -> set[str]:
 
 
 def signature(plan: Plan, node: Node) -> Hashable:
-    """What a part of a plan computes, without the columns that it selects and aggregates."""
+    """The computation of a part of a plan, without the columns that it selects and aggregates."""
     parts: list[Hashable] = []
     for each in plan.below(node):
         kind, text = each.what.kind, _NUMBER.sub("", each.detail)

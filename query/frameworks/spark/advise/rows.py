@@ -63,7 +63,7 @@ def _is_skew(detail: StageStats, cost: StageCost) -> bool:
 
 
 def _splittable(detail: StageStats) -> Splittable:
-    """What groups the rows of a key in a stage, by which salt is added."""
+    """The operator that groups the rows of a key in a stage, by which salt is added."""
     if any("Window" in each for each in detail.operators):
         return "window"
     if any("Join" in each and "Broadcast" not in each for each in detail.operators):

@@ -183,7 +183,7 @@ def _closes_at_end(text: str) -> bool:
 
 
 def wrapped(found: Filtered) -> tuple[Wrapped, str, str] | None:
-    """What the filter does with a column before it compares it, the function and the column; None if a part of it
+    """The function of a column that the filter computes before it compares it, the function and the column; None if a part of it
     compares a column itself, which reaches the scan, or if it has no such function."""
     own = [each for each in found.conditions if not _NULL.fullmatch(each)]
     if not own or any(_PLAIN.fullmatch(each) for each in own):
