@@ -183,8 +183,8 @@ def _closes_at_end(text: str) -> bool:
 
 
 def wrapped(found: Filtered) -> tuple[Wrapped, str, str] | None:
-    """The function of a column that the filter computes before it compares it, the function and the column; None if a part of it
-    compares a column itself, which reaches the scan, or if it has no such function."""
+    """The kind of function that the filter compares, its name, and its column; None if a part of the filter compares a
+    column itself, which reaches the scan, or if it has no such function."""
     own = [each for each in found.conditions if not _NULL.fullmatch(each)]
     if not own or any(_PLAIN.fullmatch(each) for each in own):
         return None
