@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 START = 1_795_257_733_000
+_DRIVER_UPDATES = "org.apache.spark.sql.execution.ui.SparkListenerDriverAccumUpdates"
 MIB = 2**20
 
 
@@ -48,14 +49,29 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class Operator:
+    """An operator of a plan with what feeds it.
+
+    `metrics` are by name: its amount, by the number of the stage whose tasks counted it; -1 for the driver.
+    """
+
+    name: str
+    detail: str = ""
+    metrics: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    inputs: Sequence[Operator] = ()
+    location: str = ""
+
+
+@dataclass(frozen=True)
 class Query:
-    """A SQL query around the stages: the nodes of its plan from the root down, each with its description.
+    """A SQL query around the stages: its plan as the nodes from the root down, each with its description, or as a tree.
 
     It goes on for `after_ms` after the last stage.
     """
 
     nodes: Sequence[tuple[str, str]] = ()
     after_ms: int = 0
+    tree: Operator | None = None
 
 
 def write(
@@ -87,6 +103,7 @@ class _Writer:
     removed: Mapping[str, int]
     version: str
     task_id: int = 0
+    counted: dict[int, dict[int, float]] = field(default_factory=dict)
     events: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, name: str, **fields: Any) -> None:
@@ -104,12 +121,14 @@ class _Writer:
             self.add("ExecutorAdded", Timestamp=START + number, Executor_ID=executor, Executor_Info=info)
         now = self.begin_ms
         if self.query is not None:
-            plan: dict[str, Any] = {}
+            plan = {} if self.query.tree is None else self._plan(self.query.tree)
             for name, text in reversed(self.query.nodes):
                 plan = {"nodeName": name, "simpleString": text, "children": [plan] if plan else [], "metadata": {}}
                 plan["metrics"] = []
             about = {"executionId": 0, "description": "a query", "details": "", "physicalPlanDescription": ""}
             self.add("ExecutionStart", **about, sparkPlanInfo=plan, time=START + now)
+            updates = [[number, int(value)] for number, value in self.counted.get(-1, {}).items()]
+            self.events.append({"Event": _DRIVER_UPDATES, "executionId": 0, "accumUpdates": updates})
         for number, stage in enumerate(self.stages):
             now = self._stage(number, stage, now)
             for executor in (each for each, after in self.removed.items() if after == number):
@@ -121,6 +140,19 @@ class _Writer:
         self.add("ApplicationEnd", Timestamp=START + now)
         self.path.write_text("".join(f"{json.dumps(event)}\n" for event in self.events), encoding="utf-8")
         return self.path
+
+    def _plan(self, node: Operator) -> dict[str, Any]:
+        """A node of a plan as Spark logs it; what its metrics counted is kept for the stages' ends."""
+        metrics = []
+        for name, amounts in node.metrics.items():
+            accumulator = 1000 + sum(map(len, self.counted.values()))
+            for stage, amount in amounts.items():
+                self.counted.setdefault(stage, {})[accumulator] = amount
+            kind = "size" if "size" in name else "timing" if "time" in name else "sum"
+            metrics.append({"name": name, "accumulatorId": accumulator, "metricType": kind})
+        children = [self._plan(each) for each in node.inputs]
+        about = {"nodeName": node.name, "simpleString": node.detail or node.name, "metrics": metrics}
+        return {**about, "children": children, "metadata": {"Location": node.location} if node.location else {}}
 
     def _stage(self, number: int, stage: Stage, now: int) -> int:
         begin = now + stage.after_ms
@@ -153,6 +185,9 @@ class _Writer:
             self._task(number, part, task, begin)
         written = sum(each.written_bytes for each in stage.tasks)
         totals = [{"ID": 1, "Name": "internal.metrics.output.bytesWritten", "Value": written}] if written else []
+        totals += [
+            {"ID": each, "Name": "metric", "Value": int(value)} for each, value in self.counted.get(number, {}).items()
+        ]
         self.add("StageCompleted", Stage_Info={**info, "Completion Time": START + end, "Accumulables": totals})
         self.add("JobEnd", Job_ID=number, Completion_Time=START + end, Job_Result={"Result": "JobSucceeded"})
         return end

@@ -45,7 +45,115 @@ class Case:
 
 _SCHEMA = 'schema="id long, user long, kind string, value double, text string", '
 _IN_FOUR = (("\nrows.withColumn", "\nrows = rows.repartition(4)\nrows.withColumn"),)
+_EXPR = "from pyspark.sql import SparkSession\nfrom pyspark.sql.functions import expr"
 _NO_ADAPTIVE = {"spark.sql.adaptive.enabled": "false"}
+
+_PLANS = (
+    Case(
+        "hinted-broadcast",
+        "few rows of a large table are joined by sorting",
+        edits={
+            "broadcast-small-side": (
+                ('join(active, "user")', 'join(broadcast(active), "user")'),
+                ("import count", "import broadcast, count"),
+            )
+        },
+    ),
+    Case(
+        "wrapped-filter",
+        "a filter on a function of a column",
+        edits={
+            "filter-plain-column": (
+                (
+                    'f"floor(id / 10000) = {part * 10}"',
+                    'f"id >= {part * 100000} AND id < {part * 100000 + 10000}"',
+                ),
+            )
+        },
+    ),
+    Case(
+        "udf-filter",
+        "a filter by a Python function",
+        edits={
+            "filter-plain-column": (('recent(col("id"))', 'col("id") >= 1_900_000'),),
+            "profile-python": (('recent(col("id"))', 'col("id") >= 1_900_000'),),
+        },
+    ),
+    Case(
+        "partition-column",
+        "a filter that does not name the column of partitions",
+        edits={"prune-partitions": (('f"floor(id', 'f"day = {day} AND floor(id'),)},
+    ),
+    Case(
+        "sorted-table",
+        "a filter on a column by which files are not sorted",
+        edits={"sort-files": (("/events.parquet", "/by_user.parquet"),)},
+    ),
+    Case(
+        "alternative-keys",
+        "a join by one key or another",
+        edits={
+            "join-by-key": (
+                (
+                    "few.join(users, (few.id == users.key) | (few.user == users.key))",
+                    "few.join(users, few.id == users.key).union(few.join(users, few.user == users.key)).distinct()",
+                ),
+            )
+        },
+    ),
+    Case(
+        "range-join",
+        "a join of values with ranges",
+        edits={
+            "join-by-key": (
+                ("events.user >= ranges.low)", "events.user >= ranges.low) & (expr('user div 125') == ranges.bucket)"),
+                ('AS high")', 'AS high", "id AS bucket")'),
+                ("from pyspark.sql import SparkSession", _EXPR),
+            )
+        },
+    ),
+    Case(
+        "filtered-cross",
+        "a cross join whose filter comes too late",
+        edits={"join-by-key": (("crossJoin(users)", 'join(users, col("key") == col("user"))'),)},
+    ),
+    Case(
+        "repeated-aggregate",
+        "an aggregation that a query computes twice",
+        edits={"reuse-exchange": (('alias("rows"))', 'alias("rows")).cache()'),)},
+    ),
+    Case("reuse-off", "reuse of exchanges is off", conf={"spark.sql.exchange.reuse": "false"}),
+    Case(
+        "salted-repartition",
+        "rows repartitioned by a hot key",
+        edits={
+            "split-keys": (
+                ('repartition(8, "user")', 'repartition(8, "user", (rand() * 16).cast("int"))'),
+                ("import col, sha2", "import col, rand, sha2"),
+            )
+        },
+    ),
+    Case(
+        "skewed-join-adaptive",
+        "a hot key that adaptive execution does not split",
+        conf={
+            "spark.sql.autoBroadcastJoinThreshold": "-1",
+            "spark.sql.shuffle.partitions": "8",
+            "spark.sql.adaptive.advisoryPartitionSizeInBytes": "16m",
+            "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": "32m",
+        },
+    ),
+    Case(
+        "coalesce-off",
+        "600 shuffle partitions that may not be merged",
+        conf={
+            "spark.sql.shuffle.partitions": "600",
+            "spark.sql.adaptive.coalescePartitions.enabled": "false",
+        },
+    ),
+    Case("hash-join", "a join that sorts both sides", conf={"spark.driver.memory": "1g"}),
+)
+"""Troubles of plans."""
 
 _OWN = (
     Case(
@@ -161,6 +269,7 @@ _OWN = (
         edits={"ask-for-partitions": ((".repartition(1000)", ".repartition(2)"),)},
     ),
     Case("hash-rows", "computing, on one slot", slots=1),
+    *_PLANS,
     Case("etl", "CSV to Parquet, with Spark's defaults"),
     Case("etl-one-slot", "CSV to Parquet, on one slot", slots=1, program="etl"),
 )

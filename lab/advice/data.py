@@ -27,10 +27,33 @@ CREATE TABLE skewed AS SELECT id, CASE WHEN random() < 0.7 THEN 7 ELSE user END 
 
 
 def make_events(folder: Path | None = None) -> Path:
-    """The folder of the data, which is made if it is missing (1 GB, some 40 s)."""
+    """The folder of the data, which is made if it is missing (1.4 GB, some 50 s)."""
     target = folder or cache_dir() / "advice"
-    if target.is_dir():
-        return target
+    if not target.is_dir():
+        _make_tables(target)
+    _order_tables(target)
+    return target
+
+
+def _order_tables(target: Path) -> None:
+    """Events partitioned by day, and events sorted by user, each made if it is missing."""
+    ordered = {
+        "by_day": "SELECT *, id // 40000 AS day FROM {} ORDER BY day, id",
+        "by_user.parquet": "FROM {} ORDER BY user, id",
+    }
+    options = {"by_day": "FORMAT parquet, PARTITION_BY (day)", "by_user.parquet": "ROW_GROUP_SIZE 100000"}
+    for name, question in ordered.items():
+        if (target / name).exists():
+            continue
+        partial = target / f"{name}.partial"
+        shutil.rmtree(partial, ignore_errors=True)
+        with duckdb.connect() as connection:
+            events = question.format(f"'{target}/events.parquet'")
+            connection.execute(f"COPY ({events}) TO '{partial}' ({options[name]})")
+        partial.rename(target / name)
+
+
+def _make_tables(target: Path) -> None:
     print("making the data of the cases, once …", file=sys.stderr)
     partial = target.with_name(target.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
@@ -49,7 +72,6 @@ def make_events(folder: Path | None = None) -> Path:
         shutil.copyfileobj(source, target_file)
     _write_small(rows, partial)
     partial.rename(target)
-    return target
 
 
 def _write_small(rows: list[tuple[object, ...]], partial: Path) -> None:

@@ -160,6 +160,8 @@ def _higher_rates(candidates: Sequence[Candidate], predict: Predict) -> list[Rec
 
 def _saving(candidate: Candidate, runtime_ms: float, answers: Mapping[str, Prediction | WhatIf | None]) -> Saving:
     """The saving of a change with its range: from the what-if if it has a prediction, else up to the known bound."""
+    if candidate.recommendation.saving.ms is not None:
+        return candidate.recommendation.saving  # the framework's own estimate
     answer = None if candidate.what_if is None else answers[candidate.what_if]
     basis, most_ms = candidate.recommendation.saving.basis, candidate.at_most_ms
     if answer is not None and answer.predicted_ms is not None:

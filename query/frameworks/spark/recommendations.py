@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from crystalperf.query.frameworks.spark.findings import Call
 from crystalperf.query.results.findings import StageCost
@@ -147,13 +147,20 @@ class GiveSchema(Recommendation):
     inferred: bool
 
 
+Splittable = Literal["join", "aggregation", "window", "repartition", "unknown"]
+"""The operator that groups the rows of a key, by which the lines that add salt differ."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SplitKeys(Recommendation):
-    """Split the few keys that hold most rows; `evidence` is the stage that shows them best."""
+    """Split the few keys that hold most rows of an `operator`; `evidence` is the stage that shows them best, and has
+    `slots`."""
 
     kind: ClassVar[str] = "split-keys"
 
     evidence: StageCost
+    operator: Splittable = "unknown"
+    slots: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ time, resource by resource, so that the rows of a stage sum to its task time; th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -53,7 +53,9 @@ class Node:
     title: str
     what: OperatorFrame
     pipeline: int | None  # of the generated code that it is part of
-    metrics: Mapping[str, Mapping[str, float]]  # by stage, then by name
+    metrics: Mapping[str, Mapping[str, float]]  # by stage, then by name; those of the driver by ''
+    detail: str = ""
+    location: str = ""
 
 
 @dataclass
@@ -273,16 +275,21 @@ def _feeds_python(node: Node, plan: Sequence[Node], metrics: Sequence[Mapping[st
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def plans(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Node]]:
-    """The operators of each query, in the order of their ids: what is below an operator follows it."""
+def plans(connection: duckdb.DuckDBPyConnection, scopes: Collection[str] | None = None) -> dict[str, list[Node]]:
+    """The operators of each query, in the order of their ids: what is below an operator follows it.
+
+    Of the queries `scopes` if given, then with the driver's metrics too.
+    """
     metrics: dict[tuple[str, int], dict[str, dict[str, float]]] = {}
-    for scope, node_id, stage, name, value in connection.execute(
-        "SELECT scope_id, node_id, stage_id, name, sum(value) FROM operator_metrics GROUP BY ALL"
-    ).fetchall():
+    for scope, node_id, stage, name, value in _metrics(connection, scopes):
         metrics.setdefault((scope, node_id), {}).setdefault(stage, {})[name] = value
     found: dict[str, list[Node]] = {}
     for scope, node_id, parent_id, name, detail, location in connection.execute(
-        "SELECT scope_id, node_id, parent_id, name, detail, location FROM operators ORDER BY scope_id, node_id"
+        f"""
+        SELECT scope_id, node_id, parent_id, name, detail, location FROM operators
+        {"" if scopes is None else "WHERE list_contains(?, scope_id)"} ORDER BY scope_id, node_id
+        """,
+        [] if scopes is None else [list(scopes)],
     ).fetchall():
         plan = found.setdefault(scope, [])
         pipeline = None
@@ -292,8 +299,32 @@ def plans(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Node]]:
             if pipeline is None and parent.what.kind != "inputadapter":
                 pipeline = parent.pipeline
         shown, node_metrics = title(name, detail, location), metrics.get((scope, node_id), {})
-        plan.append(Node(node_id, parent_id, name, shown, of_node(name), pipeline, node_metrics))
+        about = detail or "", location or ""
+        plan.append(Node(node_id, parent_id, name, shown, of_node(name), pipeline, node_metrics, *about))
     return found
+
+
+def _metrics(
+    connection: duckdb.DuckDBPyConnection, scopes: Collection[str] | None
+) -> list[tuple[str, int, str, str, float]]:
+    """(query, operator, stage, name, amount) of all metrics of tasks, or of those of the queries `scopes` with the
+    driver's, whose stage is ''."""
+    if scopes is None:
+        question = "SELECT scope_id, node_id, stage_id, name, sum(value) FROM operator_metrics GROUP BY ALL"
+        return connection.execute(question).fetchall()
+    return connection.execute(
+        """
+        SELECT scope_id, node_id, stage_id, name, sum(value)
+        FROM (
+            SELECT scope_id, node_id, stage_id, name, value FROM operator_metrics
+            UNION ALL BY NAME
+            SELECT scope_id, node_id, '' AS stage_id, name, value FROM spark_driver_metrics
+        )
+        WHERE list_contains(?, scope_id)
+        GROUP BY ALL
+        """,
+        [list(scopes)],
+    ).fetchall()
 
 
 def _sampled(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]) -> dict[str, list[Sampled]]:

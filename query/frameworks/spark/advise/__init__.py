@@ -7,7 +7,7 @@ tasks, the rules of query.frameworks.spark.partitions for scans.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import duckdb
@@ -15,9 +15,20 @@ import duckdb
 from crystalperf.query.diagnose.stage_statistics import Diagnosis
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark import results, streaming
-from crystalperf.query.frameworks.spark.advise import executors, files, memory, partitions, rows
+from crystalperf.query.frameworks.spark.advise import (
+    executors,
+    files,
+    joins,
+    memory,
+    pairs,
+    partitions,
+    repeated,
+    rows,
+    scans,
+)
 from crystalperf.query.frameworks.spark.advise.executors import resized as resized
 from crystalperf.query.frameworks.spark.advise.stages import Stages
+from crystalperf.query.frameworks.spark.plans import plans_of
 from crystalperf.query.frameworks.spark.rules import most_slots, program_call
 from crystalperf.query.frameworks.spark.storage import listing_stages
 from crystalperf.query.results.recommendations import Candidate, SetBy
@@ -57,6 +68,7 @@ def _candidates(connection: duckdb.DuckDBPyConnection, execution: Execution, dia
         *executors.locality(properties, on_path),
         *partitions.collections(cuts),
         *partitions.listings(properties, [each for each in every if each.detail.facts.id in listing]),
+        *_of_plans(connection, execution, diagnosis),
         *rows.skew(properties, on_path),
         *rows.windows(on_path),
         *memory.short(execution, on_path.details, debug),
@@ -65,3 +77,14 @@ def _candidates(connection: duckdb.DuckDBPyConnection, execution: Execution, dia
         *executors.late(execution, debug),
         *executors.missing(execution, debug),
     ]
+
+
+def _of_plans(connection: duckdb.DuckDBPyConnection, execution: Execution, diagnosis: Diagnosis) -> Iterator[Candidate]:
+    """Changes of the plans of queries that have stages on the critical path."""
+    details = {each.facts.id: each for each in diagnosis.details}
+    scopes = {each.facts.scope for each in diagnosis.details if each.facts.scope and each.facts.path_ms > 0}
+    plans = plans_of(connection, sorted(scopes))
+    yield from joins.candidates(execution, plans, details)
+    yield from pairs.candidates(plans, details)
+    yield from repeated.candidates(execution, plans, details)
+    yield from scans.candidates(plans, details)

@@ -19,6 +19,7 @@ from crystalperf.query.frameworks.spark.recommendations import (
     ReduceInPartitions,
     SetPartitions,
 )
+from crystalperf.query.frameworks.spark.rewrites import EnableAdaptive
 from crystalperf.query.frameworks.spark.rules import (
     infers_schema,
     one_window,
@@ -37,6 +38,8 @@ A_TASK_BYTES = 64 * MIB
 """The shuffle input of a task under adaptive execution (advisoryPartitionSizeInBytes)."""
 
 ADVISED = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+ADAPTIVE = "spark.sql.adaptive.enabled"
+_MERGES = "spark.sql.adaptive.coalescePartitions.enabled"
 _KEEPS_SLOTS = "spark.sql.adaptive.coalescePartitions.parallelismFirst"
 _MIN_SIZE = "spark.sql.adaptive.coalescePartitions.minPartitionSize"
 
@@ -162,6 +165,8 @@ def shuffles(properties: Mapping[str, str], stage_cuts: Sequence[Cut]) -> Iterat
         same = [each for each in fixed if each.cost.kind == rule]
         if same:
             all_of = together(same)
+            if rule == "starting-tasks":
+                yield from _merging(properties, all_of)
             change = changed(properties, PARTITIONS, all_of.wanted, DEFAULT_PARTITIONS)
             found = _set(rule, change, all_of, f"tasks={all_of.wanted}")
             # A task writes a file, so fewer tasks write fewer and larger ones.
@@ -185,6 +190,19 @@ def shuffles(properties: Mapping[str, str], stage_cuts: Sequence[Cut]) -> Iterat
 def _set(because: str, change: SettingChange, all_of: Cuts, what_if: str | None = None) -> Candidate:
     value = SetPartitions(price="setting", because=because, saving=MODELLED, settings=(change,), stages=all_of.stages)
     return Candidate(value, what_if, all_of.most_ms)
+
+
+def _merging(properties: Mapping[str, str], all_of: Cuts) -> Iterator[Candidate]:
+    """Adaptive execution's own merging of small partitions, if the run has it off: it leaves about as many tasks as the
+    setting that is recommended for them."""
+    off = [key for key in (ADAPTIVE, _MERGES) if flag(properties.get(key)) is False]
+    if off:
+        value = EnableAdaptive(
+            price="setting", because="starting-tasks", saving=MODELLED,
+            settings=tuple(changed(properties, key, True) for key in off), stages=all_of.stages,
+            a_task_bytes=all_of.first.detail.read_bytes / max(all_of.stages.tasks, 1),
+        )  # fmt: skip
+        yield Candidate(value, f"tasks={all_of.wanted}", all_of.most_ms)
 
 
 def _shuffles_of_rdds(properties: Mapping[str, str], stage_cuts: Sequence[Cut]) -> Iterator[Candidate]:

@@ -53,7 +53,7 @@ _KEPT_PROPERTIES = re.compile(
     r"|memory\.(fraction|storageFraction|offHeap\.enabled|offHeap\.size)|dynamicAllocation\.[\w.]+"
     r"|shuffle\.(compress|spill\.compress|service\.enabled|manager|sort\.bypassMergeThreshold)|broadcast\.compress|io\.compression\.codec"
     r"|eventLog\.(enabled|compress|compression\.codec|rolling\.enabled|logStageExecutorMetrics)"
-    r"|sql\.(shuffle\.partitions|autoBroadcastJoinThreshold|adaptive\.[\w.]+)"
+    r"|sql\.(shuffle\.partitions|autoBroadcastJoinThreshold|exchange\.reuse|join\.preferSortMergeJoin|adaptive\.[\w.]+)"
     r"|sql\.files\.(maxPartitionBytes|openCostInBytes)|profiler\.[\w.]+|hadoop\.fs\.defaultFS"
     r"|plugins|rapids\.sql\.enabled|(executor|task)\.resource\.gpu\.amount"
     r"|repl\.class\.uri|databricks\.clusterSource)"

@@ -568,13 +568,20 @@ def plan_rows(plan: Raw) -> list[Operator]:
             if (accumulator_id := whole_number(each.accumulator_id, 1 << 53)) is not None
         ]
         location = USER_IN_URL.sub("//", (node.metadata.location if node.metadata else None) or "")
-        rows.append(
-            Operator(
-                node_id, parent, shortened(node.name) or "unknown", shortened(node.detail), shortened(location), metrics
-            )
-        )
+        name, detail = shortened(node.name) or "unknown", shortened(_without_location(node.detail))
+        rows.append(Operator(node_id, parent, name, detail, shortened(location), metrics))
         waiting.extend((child, node_id) for child in reversed(node.children or []))
     return rows
+
+
+_LOCATION = re.compile(
+    r"(?:Format: \w{1,20}, )?Location: .{0,2000}?(?=PartitionFilters: |PushedFilters: |ReadSchema: )"
+)
+
+
+def _without_location(detail: str | None) -> str | None:
+    """A scan's description without its location, which has a column of its own, so that its filters are not cut off."""
+    return None if detail is None else _LOCATION.sub("", detail, count=1)
 
 
 def whole_number(value: float | None, largest: int = (1 << 31) - 1) -> int | None:
