@@ -7,8 +7,8 @@ counts.  Changes that a failed or unmeasured run needs first rank above all.  Th
 2. in each of these classes, the largest saving first.
 
 Three kinds come after all others, in this order: a change that may make the run longer, by its range; a small saving,
-of less than MINOR of the runtime or MINOR_OF_LARGEST of the largest; the start, which every run has.  Recording samples
-is last, because it does not shorten the run by itself.
+of less than MINOR of the runtime or MINOR_OF_LARGEST of the largest; the start, which every run has.  Less memory,
+which shortens nothing, comes after them; recording samples is last, because it does not shorten the run by itself.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from crystalperf.query.results.recommendations import (
     Cost,
     FasterDevice,
     FollowAdvice,
+    LessMemory,
     Price,
     RaiseParallelism,
     Recommendation,
@@ -81,7 +82,7 @@ def ranked(
         rest.append(replace(found, cost=_cost(found, each.what_if, debug, header)))
         covered |= each.covers
     rest = [each for each in rest if each.because not in covered]
-    best = _distinct([*first, *ordered(rest, debug.runtime_ms)])
+    best = _distinct([*first, *ordered(rest, debug.runtime_ms), *_cheaper(candidates, debug, predict)])
     if _worth_recording(debug, header):
         best.append(_record_samples(header))
     return tuple(best)
@@ -132,6 +133,18 @@ def _slots(header: Header) -> float:
     if sizes:
         return header.workers * sum(each.slots * each.workers for each in sizes) / sum(each.workers for each in sizes)
     return float(header.workers * (header.slots_per_worker or 0))
+
+
+def _cheaper(candidates: Sequence[Candidate], debug: Debug, predict: Predict) -> list[Recommendation]:
+    """Changes that free memory and, by their prediction, make the run not noticeably longer."""
+    found: list[Recommendation] = []
+    for each in candidates:
+        if isinstance(each.recommendation, LessMemory):
+            answer = None if each.what_if is None else predict(each.what_if)
+            longest_ms = (1 + NOTICEABLE) * debug.runtime_ms
+            if each.what_if is None or (answer and answer.predicted_ms and answer.predicted_ms <= longest_ms):
+                found.append(each.recommendation)
+    return found
 
 
 def _higher_rates(candidates: Sequence[Candidate], predict: Predict) -> list[Recommendation]:

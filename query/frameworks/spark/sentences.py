@@ -25,6 +25,7 @@ from crystalperf.query.frameworks.spark.recommendations import (
     ReadDriverLog,
     ReadInPartitions,
     ReduceInPartitions,
+    RightSizeMemory,
     SendFewerRows,
     SetPartitions,
     SkipLocalityWait,
@@ -38,7 +39,14 @@ from crystalperf.query.results import advice, missing
 from crystalperf.query.results.recommendations import Affected, MoreMemory, Recommendation, SettingChange
 from crystalperf.query.results.sentences import Sentences
 from crystalperf.query.results.words import Words
-from crystalperf.query.text.recommendations import capitalised, change_setting, setting_text, times, value_text
+from crystalperf.query.text.recommendations import (
+    capitalised,
+    change_setting,
+    memory_hours,
+    setting_text,
+    times,
+    value_text,
+)
 from crystalperf.query.text.sentences import text_of
 from crystalperf.query.trace.amounts import counted, grouped, lasting, volume
 from crystalperf.query.trace.vocabulary import Exhausted, plural
@@ -347,6 +355,22 @@ def unread_parts(found: missing.UnreadParts, _words: Words) -> str:
     return ", ".join(lacks[each.problem].format(count=each.count) for each in found.parts)
 
 
+@SENTENCES.of(remarks.HeapOversized)
+def heap_oversized(found: remarks.HeapOversized, _words: Words) -> str:
+    used = f"at most {volume(found.used_bytes)} of {volume(found.heap_bytes)} heap were in use, garbage included"
+    return f"The heap is larger than it needs to be: {used}; {size_text(found.safe_bytes)} would do"
+
+
+@SENTENCES.of(remarks.HeapNearLimit)
+def heap_near_limit(found: remarks.HeapNearLimit, _words: Words) -> str:
+    collected = f"{100 * found.gc_share:.0f} % of task time was garbage collection"
+    whole = f", {counted(found.full_gcs, 'full collection')}" if found.full_gcs else ""
+    return (
+        f"The heap of {volume(found.heap_bytes)} is near its limit ({collected}{whole}): with less than"
+        f" {volume(found.floor_bytes)}, executors would likely run out of memory"
+    )
+
+
 # Recommendations ------------------------------------------------------------------------------------------------------
 
 SENTENCES.fixed(
@@ -610,6 +634,13 @@ def more_memory(found: MoreMemory, _words: Words) -> str:
 @SENTENCES.of(ExtendMemory)
 def extend_memory(found: ExtendMemory, _words: Words) -> str:
     return f"{setting_text(found.settings[0])}: {_RAN_OUT[found.exhausted]}"
+
+
+@SENTENCES.of(RightSizeMemory)
+def right_size_memory(found: RightSizeMemory, _words: Words) -> str:
+    used = f"at most {volume(found.used_bytes)} of {volume(found.heap_bytes)} heap were in use, garbage included"
+    frees = f"frees {memory_hours(found.freed_byte_ms)} ({100 * found.share:.0f} % of its memory)"
+    return f"{', '.join(map(setting_text, found.settings))}: {used}. Shortens nothing, but {frees}"
 
 
 @SENTENCES.of(FitTasksInMemory)

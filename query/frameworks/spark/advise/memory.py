@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+
+import duckdb
 
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
-from crystalperf.query.frameworks.spark.advise.executors import DEFAULT_MEMORY, MEMORY, resized
+from crystalperf.query.frameworks.spark.advise.executors import DEFAULT_MEMORY, DRIVER_MEMORY, MEMORY, resized
 from crystalperf.query.frameworks.spark.advise.partitions import PARTITIONS
 from crystalperf.query.frameworks.spark.advise.stages import reads_shuffle
 from crystalperf.query.frameworks.spark.memory import usable_bytes
+from crystalperf.query.frameworks.spark.needs import OVERSIZED, Needs, needs
 from crystalperf.query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB
-from crystalperf.query.frameworks.spark.recommendations import ExtendMemory, FewerTasksPerGpu, FitTasksInMemory
-from crystalperf.query.frameworks.spark.settings import is_local, size_bytes, whole
+from crystalperf.query.frameworks.spark.recommendations import (
+    ExtendMemory,
+    FewerTasksPerGpu,
+    FitTasksInMemory,
+    RightSizeMemory,
+)
+from crystalperf.query.frameworks.spark.settings import is_local, share, size_bytes, whole
 from crystalperf.query.results.answers import Debug
 from crystalperf.query.results.findings import CacheMissTime, GarbageCollection, Spilling
 from crystalperf.query.results.recommendations import GUESSED, MODELLED, Candidate, MoreMemory, SettingChange
@@ -28,8 +36,20 @@ GPU_TASKS = "spark.rapids.sql.concurrentGpuTasks"
 
 OVERHEAD = "spark.executor.memoryOverhead"
 MIN_OVERHEAD = 384 * MIB
+OVERHEAD_SAFETY = 1.2
 OVERHEAD_SHARE = 0.1
 """Share of executor memory that Spark adds for off-heap use, if not set (spark.executor.memoryOverhead)."""
+
+
+def overhead_bytes(properties: Mapping[str, str], heap_bytes: float) -> float:
+    """The memory of an executor's container besides its heap."""
+    stated = size_bytes(properties.get(OVERHEAD), "m")
+    return stated or max(MIN_OVERHEAD, (share(properties.get(f"{OVERHEAD}Factor")) or OVERHEAD_SHARE) * heap_bytes)
+
+
+def _in_container(properties: Mapping[str, str]) -> bool:
+    """Whether the cluster manager gives executors containers of heap and overhead, and ends those that use more."""
+    return (properties.get("spark.master") or "").startswith(("yarn", "k8s"))
 
 
 def exhausted(execution: Execution, debug: Debug) -> Iterator[Candidate]:
@@ -47,7 +67,7 @@ def exhausted(execution: Execution, debug: Debug) -> Iterator[Candidate]:
     if memory == "heap":
         change, sure = changed_size(properties, MEMORY, 2 * heap, heap), True
     else:
-        before = size_bytes(properties.get(OVERHEAD), "m") or max(MIN_OVERHEAD, OVERHEAD_SHARE * heap)
+        before = overhead_bytes(properties, heap)
         change, sure = changed_size(properties, OVERHEAD, 2 * before, before), memory == "container"
     failed = debug.outcome is not None and debug.outcome.status == "failed"
     extended = ExtendMemory(
@@ -81,6 +101,36 @@ def short(execution: Execution, details: Sequence[StageStats], debug: Debug) -> 
     if resize is not None:
         yield replace(resize, recommendation=replace(resize.recommendation, because=worst), at_most_ms=costs[worst])
     yield from _smaller_partitions(execution, details, costs.get("spilling"))
+
+
+def right_size(connection: duckdb.DuckDBPyConnection, execution: Execution, debug: Debug) -> Iterator[Candidate]:
+    """Smaller heaps, if the log shows that executors needed at most half of theirs and nothing ran out of memory: the
+    smallest that is safe, if its spills take no noticeable time, else the one without more spills."""
+    found = needs(connection, execution.properties)
+    if found is None or not found.is_polled or found.heap_bytes < OVERSIZED * found.safe_bytes:
+        return
+    if debug.outcome is None or debug.outcome.memory is not None or debug.outcome.lost:
+        return
+    for after_bytes, may_spill in ((found.safe_bytes, True), (found.needed_bytes, False)):
+        if found.heap_bytes >= OVERSIZED * after_bytes:
+            value = _resized_to(execution.properties, found, after_bytes)
+            ratio = (value.settings[0].after_bytes or after_bytes) / found.heap_bytes
+            yield Candidate(value, f"memory={ratio:.4f}x" if may_spill else None)
+
+
+def _resized_to(properties: Mapping[str, str], found: Needs, after_bytes: float) -> RightSizeMemory:
+    name = DRIVER_MEMORY if is_local(properties) else MEMORY
+    changes = [changed_size(properties, name, after_bytes, found.heap_bytes)]
+    if _in_container(properties) and found.outside_bytes is not None:
+        outside_bytes = max(OVERHEAD_SAFETY * found.outside_bytes, MIN_OVERHEAD)
+        changes.append(changed_size(properties, OVERHEAD, outside_bytes, overhead_bytes(properties, found.heap_bytes)))
+    before = sum(each.before_bytes or 0.0 for each in changes)
+    after = sum(each.after_bytes or 0.0 for each in changes)
+    return RightSizeMemory(
+        price="setting", because="memory", saving=MODELLED, settings=tuple(changes),
+        freed_byte_ms=(before - after) * found.lifetime_ms, share=1 - after / before,
+        heap_bytes=found.heap_bytes, used_bytes=found.used_bytes, floor_bytes=found.floor_bytes,
+    )  # fmt: skip
 
 
 def _smaller_partitions(
