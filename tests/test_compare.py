@@ -260,24 +260,6 @@ def shorter_trace(folder: Path, steps: int) -> Path:
     return path
 
 
-def test_compares_the_same_number_of_steps_if_profilers_recorded_different_numbers(tmp_path: Path) -> None:
-    longer = ROOT / "tests" / "data" / "training" / "torch-loader"
-    found = cp.compare(longer, cp.profile(shorter_trace(tmp_path, 2)))
-    assert found.steps == 2
-    assert found.difference.verdict == "no change"
-    assert found.after.runtime_ms == pytest.approx(found.before.runtime_ms, rel=0.1)
-    assert sum(each.ms for each in found.parts) == pytest.approx(found.change_ms, abs=1e-6)
-    assert sum(each.ms for each in found.parts if each.kind == "work") == pytest.approx(0.0, abs=0.05 * 356)
-    assert "for 2 steps" in comparison_text(found)
-
-
-def test_lists_settings_of_trainings_without_measurements(tmp_path: Path) -> None:
-    found = cp.compare(
-        ROOT / "tests" / "data" / "training" / "torch-loader", ROOT / "tests/data/training/torch-2-ranks"
-    )
-    assert {each.key for each in found.settings} == {"backend", "processes", "world_size"}
-
-
 def test_a_range_that_is_printed_with_no_change_is_not_probably_longer() -> None:
     found = pair("q18-lost")
     for low, sure in ((1.003, False), (1.02, True)):

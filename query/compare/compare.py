@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from crystalperf.indexes.errors import InputError, SettingError
-from crystalperf.query.compare.accounts import Account, account
+from crystalperf.indexes.errors import SettingError
+from crystalperf.query.compare.accounts import Account
 from crystalperf.query.compare.causes import CauseEffect, Sides, effects, same_plan, totals
 from crystalperf.query.compare.matching import Pair, matched
 from crystalperf.query.compare.noise import difference, kind_of
 from crystalperf.query.compare.parts import part_of
 from crystalperf.query.compare.pooling import pooled, typical
-from crystalperf.query.execution.load import ALL
+from crystalperf.query.compare.reading import Accounts, accounts, checked
+from crystalperf.query.compare.reading import Given as Given
+from crystalperf.query.compare.steps import StepSides, compared_steps, pooled_step, step_parts
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.results.comparison import (
     INCOMPLETE,
@@ -41,14 +43,7 @@ from crystalperf.query.results.comparison import (
 from crystalperf.query.results.refusals import RefusedError
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    import duckdb
-
     from crystalperf.query.diagnose.comparer import Comparer
-    from crystalperf.query.execution.execution import Execution
-    from crystalperf.query.results.answers import Debug, Header, Prediction
 
 SMALL = 0.005
 """Parts below this share of the longer runtime, or a hundredth of the difference, are not named."""
@@ -60,38 +55,6 @@ PREDICTED = ("workers", "cores", "memory")
 """Settings that logs record, so that the runs before predict the runtime with those of the runs after."""
 
 
-class ComparableRun(Protocol):
-    """A run that can be compared, as crystalperf.query.run.Run."""
-
-    @property
-    def path(self) -> Path:
-        """Its run file."""
-
-    def header(self) -> Header:
-        """Name, framework, duration and size of the run."""
-
-    def debug(self, scope: str = "all") -> Debug:
-        """Where the time of a scope went."""
-
-    def execution(self, scope: str = "all") -> Execution:
-        """A scope as arrays."""
-
-    def reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-        """The locked, read-only connection."""
-
-    def predict(self, settings: Sequence[str] = (), *, scope: str = "all", path: bool = True) -> Prediction:
-        """The runtime under changed resources."""
-
-
-@dataclass(frozen=True)
-class Given:
-    """One run of a side, the name by which the user gave it, and the scope of it to compare."""
-
-    run: ComparableRun
-    name: str
-    scope: str = ALL
-
-
 def compared(
     before: Sequence[Given], after: Sequence[Given], progress: Callable[[str], None] = lambda _: None
 ) -> Comparison:
@@ -99,19 +62,21 @@ def compared(
 
     Raises InputError if the runs are of different frameworks, or if one is given twice.
     """
-    _checked(before, after)
-    steps = _steps([each.run.header() for each in (*before, *after)], before[0].scope)
-    read = [[_account(each, steps, progress) for each in side] for side in (before, after)]
+    checked(before, after)
+    read = [[accounts(each, progress) for each in side] for side in (before, after)]
     progress("matching stages")
-    one, other = (pooled(each) for each in read)
+    one, other = (pooled([each.stages for each in side]) for side in read)
     first = before[typical([each.runtime_ms for each in read[0]])]
     header = first.run.header()
     comparer = get(header.framework).comparer
     settings = setting_changes(one.properties, other.properties, comparer)
-    sides, pairs = Sides(one, other, comparer, settings), matched(one, other)
+    sides, pairs, steps = Sides(one, other, comparer, settings), matched(one, other), _steps(read, one, other)
     change_ms = other.runtime_ms - one.runtime_ms
-    operators = _operator_changes(sides)
-    parts = _parts(sides, effects(sides, pairs), operators, change_ms)
+    operators = () if steps else _operator_changes(sides)
+    if steps is None:
+        parts = _parts(sides, effects(sides, pairs), operators, change_ms)
+    else:
+        parts = with_rest(step_parts(steps, _least_ms(sides)), change_ms)
     progress("predicting the resources of the runs after")
     predicted = _predicted(first, one, other)
     return Comparison(
@@ -119,77 +84,31 @@ def compared(
         after=_side(after, read[1], other),
         difference=difference(
             [each.runtime_ms for each in read[0]], [each.runtime_ms for each in read[1]],
-            kind_of(header.framework, "step" if header.measure == "step time" else "runtime"),
+            kind_of(header.framework, "step" if steps else "runtime"),
         ),
         measure=header.measure,
         scope=first.scope,
-        steps=steps,
+        step=None if steps is None else compared_steps(steps),
         parts=_with_prediction(parts, predicted, one.runtime_ms, change_ms),
         stages=_compared_stages(pairs, comparer),
         settings=settings,
         operators=operators,
         predicted=predicted,
-        not_compared=(*_not_compared((*before, *after), pairs), *_unlike_samples(before, after)),
+        not_compared=(
+            *_not_compared((*before, *after), () if steps else pairs), *_unlike_samples(before, after)
+        ),
         before_wait_ms=one.wait_ms,
         after_wait_ms=other.wait_ms,
         words=first.run.execution(first.scope).words,
     )  # fmt: skip
 
 
-def _checked(before: Sequence[Given], after: Sequence[Given]) -> None:
-    """Raise InputError or SettingError if the sides cannot be compared at all."""
-    if not before or not after:
-        raise SettingError("each side of a comparison needs a run")
-    first, seen = before[0], dict[tuple[str, str], str]()
-    for each in (*before, *after):
-        own, known = each.run.header(), first.run.header()
-        if own.framework != known.framework:
-            raise InputError(
-                f"{each.name}: a run of {own.framework_title}, but {first.name} is one of {known.framework_title};"
-                " compare runs of one framework"
-            )
-        key = str(each.run.path), each.scope
-        if key in seen:
-            raise InputError(f"{each.name}: is the same run as {seen[key]}; name another run of the job")
-        seen[key] = each.name
-
-
-def _steps(headers: Sequence[Header], scope: str) -> int | None:
-    """The number of steps of each run to compare: the least, because profilers record different numbers of them.
-
-    None for a part of a run, and if runs do not repeat steps.
-    """
-    counts = [each.steps for each in headers if each.steps and each.step_ms]
-    return min(counts) if scope == ALL and len(counts) == len(headers) else None
-
-
-def _account(given: Given, steps: int | None, progress: Callable[[str], None]) -> Account:
-    """The account of a run; of a run with more than `steps` steps, that of the first ones, at the mean time of a step.
-
-    Raises InputError if the run cannot be compared.
-    """
-    progress(f"reading {given.name}")
-    execution = given.run.execution(given.scope)
-    if execution.stream is not None:
-        raise InputError(
-            f"{given.name}: is a stream of records, and only runs that end are compared; compare the output of"
-            " `analyze` for both streams"
-        )
-    if not execution.runtime_ms > 0:
-        raise InputError(f"{given.name}: no time passes in it; compare runs that did something")
-    debug, header = given.run.debug(given.scope), given.run.header()
-    with given.run.reading() as connection:
-        advisor = get(execution.words.framework).advisor
-        found = account(connection, execution, advisor, debug.outcome.lost if debug.outcome else ())
-    if steps is None or not header.steps or not header.step_ms or header.steps == steps:
-        return found
-    scopes = [each.id for each in sorted(debug.scopes, key=lambda each: each.start_ms)]
-    kept = {*scopes[: round(len(scopes) * steps / header.steps)]}
-    return replace(
-        found,
-        runtime_ms=header.step_ms * steps,
-        stages=tuple(each for each in found.stages if each.scope is None or each.scope in kept),
-    )
+def _steps(read: Sequence[Sequence[Accounts]], one: Account, other: Account) -> StepSides | None:
+    """Both sides' mean steps; None for runs whose stages have tasks that do the same."""
+    found = [[each.step for each in side if each.step is not None] for side in read]
+    if not all(found):
+        return None
+    return StepSides(*(pooled_step(side, whole.runtime_ms) for side, whole in zip(found, (one, other), strict=True)))
 
 
 def setting_changes(
@@ -229,13 +148,23 @@ def _parts(
     sides: Sides, found: Sequence[CauseEffect], operators: tuple[OperatorChange, ...], change_ms: float
 ) -> list[Part]:
     """The parts, without small ones, which are part of the unexplained rest."""
-    least_ms = max(SMALL * max(sides.before.runtime_ms, sides.after.runtime_ms), 0.01 * abs(change_ms))
+    least_ms = _least_ms(sides)
     parts = []
     for (cause, subject), of_cause in totals(found).items():
         if cause != "unexplained" and abs(sum(each.ms for each in of_cause)) >= least_ms:
             parts.append(part_of(cause, subject, of_cause, sides, operators))
-    rest_ms = change_ms - sum(each.ms for each in parts)
-    return [*parts, Unexplained(rest_ms, "measured", ())]
+    return with_rest(parts, change_ms)
+
+
+def _least_ms(sides: Sides) -> float:
+    """The time below which a part is not named."""
+    one, other = sides.before.runtime_ms, sides.after.runtime_ms
+    return max(SMALL * max(one, other), 0.01 * abs(other - one))
+
+
+def with_rest(parts: Sequence[Part], change_ms: float) -> list[Part]:
+    """The parts, with the unexplained rest of a difference."""
+    return [*parts, Unexplained(change_ms - sum(each.ms for each in parts), "measured", ())]
 
 
 def _ranked(parts: Sequence[Part], change_ms: float) -> tuple[Part, ...]:
@@ -291,9 +220,9 @@ def _predicted(first: Given, before: Account, after: Account) -> PredictedChange
     return PredictedChange(tuple(texts), found.predicted_ms, found.interval_ms, after.runtime_ms, found.refused)
 
 
-def _side(given: Sequence[Given], accounts: Sequence[Account], one: Account) -> Side:
+def _side(given: Sequence[Given], read: Sequence[Accounts], one: Account) -> Side:
     runs = []
-    for each, own in zip(given, accounts, strict=True):
+    for each, own in zip(given, read, strict=True):
         header, outcome = each.run.header(), each.run.debug(each.scope).outcome
         status = "unknown" if outcome is None else outcome.status
         runs.append(ComparedRun(str(each.run.path), each.name, header.name, header.app_id, own.runtime_ms, status))
@@ -304,7 +233,7 @@ def _side(given: Sequence[Given], accounts: Sequence[Account], one: Account) -> 
         one.workers,
         one.slots or None,
         one.memory_bytes,
-        median(each.input_bytes for each in accounts),
+        median(each.stages.input_bytes for each in read),
     )
 
 

@@ -14,6 +14,7 @@ from crystalperf.query.results.answers import Cause, Parts
 from crystalperf.query.results.kinds import Basis, Kind
 from crystalperf.query.results.noise import Difference
 from crystalperf.query.results.refusals import Refusal
+from crystalperf.query.results.step_comparison import StepComparison
 from crystalperf.query.results.words import Words
 from crystalperf.query.sql.rows import Tabular
 
@@ -413,8 +414,8 @@ class Comparison(Tabular):
 
     `parts` are the largest first, the unexplained one last, and sum to `change_ms`.  `stages` are in the order of the
     largest change.  `settings` have those that matter first.  `predicted` is None if the resources that logs record are
-    the same.  `scope` is the compared part of the runs.  `steps` is the number of steps of each run of a training that
-    are compared; None for other runs, and for a part of a run.
+    the same.  `scope` is the compared part of the runs.  `step` is the mean step of each side for runs of repeated
+    steps; then all times are of one step, and the number of steps does not matter.
     """
 
     before: Side
@@ -430,7 +431,7 @@ class Comparison(Tabular):
     not_compared: tuple[NotCompared, ...] = ()
     before_wait_ms: Mapping[Cause, float] = field(default_factory=dict)
     after_wait_ms: Mapping[Cause, float] = field(default_factory=dict)
-    steps: int | None = None
+    step: StepComparison | None = None
     words: Words = field(default_factory=Words)
 
     @property

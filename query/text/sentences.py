@@ -51,6 +51,7 @@ def _core() -> Sentences:
         "refusals",
         "assumptions",
         "comparison",
+        "step_comparison",
         "gate",
     ):
         import_module(f"crystalperf.query.text.{subject}")
