@@ -20,11 +20,13 @@ from crystalperf.query.text.comparison import (
     verdict_sentence,
 )
 from crystalperf.query.text.sentences import text_of
+from crystalperf.query.text.stream_comparison import rates_sentence
 
 if TYPE_CHECKING:
     from crystalperf.cli.text import TimeUnit
     from crystalperf.query.results.comparison import Comparison, Part, Side
     from crystalperf.query.results.step_comparison import ComparedOperator, StepComparison, StepSide
+    from crystalperf.query.results.stream_comparison import StationSide, StreamComparison
 
 PARTS_SHOWN = 8
 STAGES_SHOWN = 6
@@ -67,11 +69,7 @@ def comparison_text(found: Comparison, *, full: bool = False) -> str:
     unit = unit_of(found)
     page = Page()
     for word, side in (("Before", found.before), ("After", found.after)):
-        facts = (
-            _side(side, found, unit)
-            if found.step is None
-            else _step_side(side, getattr(found.step, word.lower()), unit)
-        )
+        facts = _facts(found, side, unit, after=word == "After")
         page.paragraph(printable(f"{word + ':':8}{facts}"), hanging=" " * 8)
     page.line()
     page.strong(printable(verdict_sentence(found)))
@@ -86,7 +84,9 @@ def comparison_text(found: Comparison, *, full: bool = False) -> str:
         page.line()
         page.paragraph(printable(f"Plans: {operator_words(found.operators)}"))
     page.line()
-    if found.step is None:
+    if found.stream is not None:
+        _stations(page, found.stream, found.words.vocabulary.stage, ALL if full else STAGES_SHOWN)
+    elif found.step is None:
         _stages(page, found, unit, ALL if full else STAGES_SHOWN)
     else:
         _operators(page, found.step, unit, ALL if full else STAGES_SHOWN)
@@ -94,6 +94,17 @@ def comparison_text(found: Comparison, *, full: bool = False) -> str:
         page.line()
         page.paragraph(printable(prediction_sentence(found.predicted, found.words)))
     return page.text()
+
+
+def _facts(found: Comparison, side: Side, unit: TimeUnit, *, after: bool) -> str:
+    """A side with what it ran on, or its rates."""
+    if found.step is not None:
+        return _step_side(side, found.step.after if after else found.step.before, unit)
+    if found.stream is None:
+        return _side(side, found, unit)
+    stream = found.stream.after if after else found.stream.before
+    length = [unit.text(side.runtime_ms)] if found.stream.measure is not None else []
+    return "   ".join((_names(side), *length, rates_sentence(stream)))
 
 
 def _names(side: Side) -> str:
@@ -217,4 +228,29 @@ def _counts(each: ComparedOperator) -> str:
     if each.place in ("host", "program", "gap"):
         return ""
     one, other = f"{each.before_count:.0f}", f"{each.after_count:.0f}"
+    return one if one == other else f"{one} → {other}"
+
+
+def _stations(page: Page, stream: StreamComparison, word: str, most: int) -> None:
+    """Write the stages of a stream with their shares of time, those before and after."""
+    if not stream.stations:
+        return
+
+    rows = [
+        (each.name, *map(_pair, *(_station(side) for side in (each.before, each.after)))) for each in stream.stations
+    ]
+    heads = (capitalised(word), "parallel", "records/s", "busy %", "blocked %", "idle %")
+    page.table(heads, rows[:most], "<>>>>>", cut=0)
+
+
+def _station(side: StationSide | None) -> tuple[str, ...]:
+    """Its parallelism, rate, and shares of time; dashes for none."""
+    if side is None:
+        return ("-",) * 5
+    rate = "?" if side.records_per_s is None else f"{side.records_per_s:.0f}"
+    shares = (side.busy_share, side.blocked_share, side.idle_share)
+    return str(side.tasks), rate, *(f"{100 * each:.0f}" for each in shares)
+
+
+def _pair(one: str, other: str) -> str:
     return one if one == other else f"{one} → {other}"

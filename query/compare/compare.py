@@ -13,12 +13,19 @@ from crystalperf.indexes.errors import SettingError
 from crystalperf.query.compare.accounts import Account
 from crystalperf.query.compare.causes import CauseEffect, Sides, effects, same_plan, totals
 from crystalperf.query.compare.matching import Pair, matched
-from crystalperf.query.compare.noise import difference, kind_of
+from crystalperf.query.compare.noise import Measure, difference, kind_of
 from crystalperf.query.compare.parts import part_of
 from crystalperf.query.compare.pooling import pooled, typical
-from crystalperf.query.compare.reading import Accounts, accounts, checked
+from crystalperf.query.compare.reading import Accounts, accounts, checked, of_one_kind
 from crystalperf.query.compare.reading import Given as Given
 from crystalperf.query.compare.steps import StepSides, compared_steps, pooled_step, step_parts
+from crystalperf.query.compare.streams import (
+    compared_streams,
+    pooled_stream,
+    stream_doubts,
+    stream_parts,
+    stream_settings,
+)
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.results.comparison import (
     INCOMPLETE,
@@ -43,7 +50,7 @@ from crystalperf.query.results.comparison import (
 from crystalperf.query.results.refusals import RefusedError
 
 if TYPE_CHECKING:
-    from crystalperf.query.diagnose.comparer import Comparer
+    from crystalperf.query.diagnose.comparer import Comparer, StreamAccount
 
 SMALL = 0.005
 """Parts below this share of the longer runtime, or a hundredth of the difference, are not named."""
@@ -63,52 +70,76 @@ def compared(
     Raises InputError if the runs are of different frameworks, or if one is given twice.
     """
     checked(before, after)
-    read = [[accounts(each, progress) for each in side] for side in (before, after)]
+    read = of_one_kind([[accounts(each, progress) for each in side] for side in (before, after)])
     progress("matching stages")
     one, other = (pooled([each.stages for each in side]) for side in read)
-    first = before[typical([each.runtime_ms for each in read[0]])]
+    times = [[each.runtime_ms for each in side] for side in read]
+    first = before[typical(times[0])]
     header = first.run.header()
     comparer = get(header.framework).comparer
     settings = setting_changes(one.properties, other.properties, comparer)
-    sides, pairs, steps = Sides(one, other, comparer, settings), matched(one, other), _steps(read, one, other)
-    change_ms = other.runtime_ms - one.runtime_ms
-    operators = () if steps else _operator_changes(sides)
-    if steps is None:
-        parts = _parts(sides, effects(sides, pairs), operators, change_ms)
+    sides, pairs = Sides(one, other, comparer, settings), matched(one, other)
+    change_ms = median(times[1]) - median(times[0])
+    least_ms = max(SMALL * max(map(median, times)), 0.01 * abs(change_ms))
+    steps, streams = _steps(read, times), _streams(read, times)
+    whole = steps is None and streams is None
+    operators = _operator_changes(sides) if whole else ()
+    if steps is not None:
+        parts = with_rest(step_parts(steps, least_ms), change_ms)
+    elif streams is not None:
+        parts = with_rest(stream_parts(*streams, least_ms), change_ms)
     else:
-        parts = with_rest(step_parts(steps, _least_ms(sides)), change_ms)
+        parts = _parts(sides, effects(sides, pairs), operators, least_ms)
     progress("predicting the resources of the runs after")
-    predicted = _predicted(first, one, other)
+    predicted = None if streams else _predicted(first, one, other)
     return Comparison(
-        before=_side(before, read[0], one),
-        after=_side(after, read[1], other),
-        difference=difference(
-            [each.runtime_ms for each in read[0]], [each.runtime_ms for each in read[1]],
-            kind_of(header.framework, "step" if steps else "runtime"),
-        ),
-        measure=header.measure,
+        before=_side(before, times[0], one, read[0]),
+        after=_side(after, times[1], other, read[1]),
+        difference=difference(times[0], times[1], kind_of(header.framework, _measure(steps, streams))),
+        measure=header.measure if streams is None else streams[0].measure or header.measure,
         scope=first.scope,
         step=None if steps is None else compared_steps(steps),
+        stream=None if streams is None else compared_streams(*streams),
         parts=_with_prediction(parts, predicted, one.runtime_ms, change_ms),
-        stages=_compared_stages(pairs, comparer),
-        settings=settings,
+        stages=() if streams else _compared_stages(pairs, comparer),
+        settings=(*stream_settings(*streams), *settings) if streams else settings,
         operators=operators,
         predicted=predicted,
         not_compared=(
-            *_not_compared((*before, *after), () if steps else pairs), *_unlike_samples(before, after)
+            *_not_compared((*before, *after), pairs if whole else ()),
+            *(stream_doubts(*streams) if streams else ()),
+            *_unlike_samples(before, after),
         ),
-        before_wait_ms=one.wait_ms,
-        after_wait_ms=other.wait_ms,
+        before_wait_ms={} if streams else one.wait_ms,
+        after_wait_ms={} if streams else other.wait_ms,
         words=first.run.execution(first.scope).words,
-    )  # fmt: skip
+    )
 
 
-def _steps(read: Sequence[Sequence[Accounts]], one: Account, other: Account) -> StepSides | None:
+def _measure(steps: StepSides | None, streams: tuple[StreamAccount, StreamAccount] | None) -> Measure:
+    """The measure of the compared times, for their usual spread."""
+    if streams is not None:
+        return "throughput" if streams[0].measure == "throughput" else "latency"
+    return "runtime" if steps is None else "step"
+
+
+def _steps(read: Sequence[Sequence[Accounts]], times: Sequence[Sequence[float]]) -> StepSides | None:
     """Both sides' mean steps; None for runs whose stages have tasks that do the same."""
     found = [[each.step for each in side if each.step is not None] for side in read]
     if not all(found):
         return None
-    return StepSides(*(pooled_step(side, whole.runtime_ms) for side, whole in zip(found, (one, other), strict=True)))
+    return StepSides(*(pooled_step(side, median(own)) for side, own in zip(found, times, strict=True)))
+
+
+def _streams(
+    read: Sequence[Sequence[Accounts]], times: Sequence[Sequence[float]]
+) -> tuple[StreamAccount, StreamAccount] | None:
+    """Both sides' streams; None for runs that are not streams."""
+    found = [[each.stream for each in side if each.stream is not None] for side in read]
+    if not all(found):
+        return None
+    one, other = (pooled_stream(side, median(own)) for side, own in zip(found, times, strict=True))
+    return one, other
 
 
 def setting_changes(
@@ -145,21 +176,14 @@ def _operators_by_name(account: Account, comparer: Comparer) -> dict[str, Counte
 
 
 def _parts(
-    sides: Sides, found: Sequence[CauseEffect], operators: tuple[OperatorChange, ...], change_ms: float
+    sides: Sides, found: Sequence[CauseEffect], operators: tuple[OperatorChange, ...], least_ms: float
 ) -> list[Part]:
-    """The parts, without small ones, which are part of the unexplained rest."""
-    least_ms = _least_ms(sides)
+    """The parts, without those below `least_ms`, which are part of the unexplained rest."""
     parts = []
     for (cause, subject), of_cause in totals(found).items():
         if cause != "unexplained" and abs(sum(each.ms for each in of_cause)) >= least_ms:
             parts.append(part_of(cause, subject, of_cause, sides, operators))
-    return with_rest(parts, change_ms)
-
-
-def _least_ms(sides: Sides) -> float:
-    """The time below which a part is not named."""
-    one, other = sides.before.runtime_ms, sides.after.runtime_ms
-    return max(SMALL * max(one, other), 0.01 * abs(other - one))
+    return with_rest(parts, sides.after.runtime_ms - sides.before.runtime_ms)
 
 
 def with_rest(parts: Sequence[Part], change_ms: float) -> list[Part]:
@@ -220,16 +244,16 @@ def _predicted(first: Given, before: Account, after: Account) -> PredictedChange
     return PredictedChange(tuple(texts), found.predicted_ms, found.interval_ms, after.runtime_ms, found.refused)
 
 
-def _side(given: Sequence[Given], read: Sequence[Accounts], one: Account) -> Side:
+def _side(given: Sequence[Given], times_ms: Sequence[float], one: Account, read: Sequence[Accounts]) -> Side:
     runs = []
-    for each, own in zip(given, read, strict=True):
+    for each, time_ms in zip(given, times_ms, strict=True):
         header, outcome = each.run.header(), each.run.debug(each.scope).outcome
         status = "unknown" if outcome is None else outcome.status
-        runs.append(ComparedRun(str(each.run.path), each.name, header.name, header.app_id, own.runtime_ms, status))
+        runs.append(ComparedRun(str(each.run.path), each.name, header.name, header.app_id, time_ms, status))
     return Side(
         tuple(runs),
         one.version,
-        one.runtime_ms,
+        median(times_ms),
         one.workers,
         one.slots or None,
         one.memory_bytes,

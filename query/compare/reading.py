@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from crystalperf.indexes.errors import InputError, SettingError
 from crystalperf.query.compare.accounts import Account, account
 from crystalperf.query.compare.pooling import scaled
-from crystalperf.query.diagnose.comparer import StepAccount
+from crystalperf.query.compare.streams import comparable, measured
+from crystalperf.query.diagnose.comparer import StepAccount, StreamAccount
 from crystalperf.query.execution.load import ALL
 from crystalperf.query.frameworks.registry import get
 
@@ -57,15 +58,18 @@ class Given:
 
 @dataclass(frozen=True)
 class Accounts:
-    """The accounts of a run: by stage, and of a run of repeated steps by operator.  Times are of the run, or of a mean
-    step."""
+    """The accounts of a run: by stage, of a run of repeated steps by operator, and of a stream by record.  Times are of
+    the run, or of a mean step."""
 
     stages: Account
     step: StepAccount | None = None
+    stream: StreamAccount | None = None
 
     @property
     def runtime_ms(self) -> float:
-        return self.stages.runtime_ms
+        """The time to compare: of the run, of a mean step, or of a record or a batch of a stream."""
+        of_stream = 0.0 if self.stream is None else self.stream.time_ms
+        return of_stream or self.stages.runtime_ms
 
 
 def checked(before: Sequence[Given], after: Sequence[Given]) -> None:
@@ -90,20 +94,28 @@ def accounts(given: Given, progress: Callable[[str], None]) -> Accounts:
     """The accounts of a run.  Raises InputError if it cannot be compared."""
     progress(f"reading {given.name}")
     execution = given.run.execution(given.scope)
-    if execution.stream is not None:
-        raise InputError(
-            f"{given.name}: is a stream of records, and only runs that end are compared; compare the output of"
-            " `analyze` for both streams"
-        )
     if not execution.runtime_ms > 0:
         raise InputError(f"{given.name}: no time passes in it; compare runs that did something")
     debug, header, framework = given.run.debug(given.scope), given.run.header(), get(execution.words.framework)
     with given.run.reading() as connection:
         lost = debug.outcome.lost if debug.outcome else ()
         found = account(connection, execution, framework.advisor, lost)
+        if execution.stream is not None and debug.stream is not None:
+            return Accounts(found, stream=measured(execution, debug.stream))
+        if (stream := framework.comparer.stream(connection, execution)) is not None:
+            return Accounts(found, stream=stream)
         if framework.comparer.step is None:
             return Accounts(found)
         step = framework.comparer.step(connection, execution, debug.critical_path)
     whole = given.scope == ALL and header.step_ms is not None
     length_ms = header.step_ms if whole and header.step_ms else execution.runtime_ms / step.steps
     return Accounts(scaled(found, length_ms, length_ms / execution.runtime_ms), step)
+
+
+def of_one_kind(read: Sequence[Sequence[Accounts]]) -> list[list[Accounts]]:
+    """The accounts of both sides by one measure.  Raises InputError if some runs are streams and others are not."""
+    streams = [each.stream for side in read for each in side if each.stream is not None]
+    if len(streams) not in (0, sum(map(len, read))):
+        raise InputError("some of the runs are streams and others end by themselves; compare runs of one kind")
+    found = iter(comparable(streams))
+    return [[replace(each, stream=next(found, None)) for each in side] for side in read]

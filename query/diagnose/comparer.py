@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from crystalperf.query.results.stream_comparison import StationSide, StreamMeasure, StreamSide
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -80,6 +82,24 @@ class StepAccount:
 
 
 @dataclass(frozen=True)
+class StreamAccount:
+    """A stream: its figures, its stages by name in the order of the data flow, and the time to compare.
+
+    `parts_ms` sum to that time: an empty mapping if the log records none.  Its keys are the kind of a part and its
+    subject: `record` and a stage, `wait` and a cause (query.results.answers.Cause), `batch` and a part of a batch.
+    """
+
+    measure: StreamMeasure | None
+    figures: StreamSide
+    stations: Mapping[str, StationSide]
+    parts_ms: Mapping[tuple[str, str], float]
+
+    @property
+    def time_ms(self) -> float:
+        return sum(self.parts_ms.values())
+
+
+@dataclass(frozen=True)
 class Comparer:
     """A framework's part in comparing runs.  All of it is optional.
 
@@ -89,12 +109,14 @@ class Comparer:
     measured   whether the other properties of a run are measurements of its log, not settings
     step       the account of a mean step, from the run file, a scope of it, and that scope's critical path; for runs
                whose stages run different operators one after the other
+    stream     the account of a stream that is not an Execution.stream; None if the run is not one
     """
 
     settings: Mapping[str, tuple[Effect, ...]] = field(default_factory=dict)
     adapters: Collection[str] = ()
     measured: bool = False
     step: Callable[[duckdb.DuckDBPyConnection, Execution, Sequence[PathItem]], StepAccount] | None = None
+    stream: Callable[[duckdb.DuckDBPyConnection, Execution], StreamAccount | None] = lambda _run, _scope: None
 
     def is_setting(self, key: str) -> bool:
         """Whether a property of a run is a setting."""

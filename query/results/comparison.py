@@ -15,6 +15,7 @@ from crystalperf.query.results.kinds import Basis, Kind
 from crystalperf.query.results.noise import Difference
 from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.step_comparison import StepComparison
+from crystalperf.query.results.stream_comparison import StreamComparison
 from crystalperf.query.results.words import Words
 from crystalperf.query.sql.rows import Tabular
 
@@ -415,7 +416,8 @@ class Comparison(Tabular):
     `parts` are the largest first, the unexplained one last, and sum to `change_ms`.  `stages` are in the order of the
     largest change.  `settings` have those that matter first.  `predicted` is None if the resources that logs record are
     the same.  `scope` is the compared part of the runs.  `step` is the mean step of each side for runs of repeated
-    steps; then all times are of one step, and the number of steps does not matter.
+    steps; then all times are of one step, and the number of steps does not matter.  `stream` has the figures of
+    streams; then times are of a record or a batch (StreamComparison.measure), and there are no `stages`.
     """
 
     before: Side
@@ -432,6 +434,7 @@ class Comparison(Tabular):
     before_wait_ms: Mapping[Cause, float] = field(default_factory=dict)
     after_wait_ms: Mapping[Cause, float] = field(default_factory=dict)
     step: StepComparison | None = None
+    stream: StreamComparison | None = None
     words: Words = field(default_factory=Words)
 
     @property
@@ -444,8 +447,11 @@ class Comparison(Tabular):
         """Whether the verdict holds for whole jobs.
 
         A run that failed, or whose log has no end, would have taken longer.  So "longer" holds if all runs before are
-        complete, "shorter" if all runs after are, and no change only if all are.
+        complete, "shorter" if all runs after are, and no change only if all are.  Streams whose logs have no times are
+        never decided.
         """
+        if self.stream is not None:
+            return self.stream.measure is not None
         incomplete = [any(each.status in INCOMPLETE for each in side.runs) for side in (self.before, self.after)]
         return not any(incomplete) or (self.difference.verdict == "longer" and not incomplete[0]) or (
             self.difference.verdict == "shorter" and not incomplete[1]

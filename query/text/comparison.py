@@ -9,6 +9,7 @@ from crystalperf.query.results.words import Words
 from crystalperf.query.text.answers import capitalised, cause_words
 from crystalperf.query.text.figures import TimeUnit, change, percent, time_unit
 from crystalperf.query.text.sentences import CORE, text_of
+from crystalperf.query.text.stream_comparison import stream_verdict, what_takes
 from crystalperf.query.trace.amounts import counted, lasting, volume
 from crystalperf.query.trace.vocabulary import plural, with_article
 
@@ -20,6 +21,8 @@ def unit_of(found: results.Comparison) -> TimeUnit:
     """The unit of all times of a comparison; those of a step have a decimal, because parts of it are short."""
     longest_ms = max(found.before.runtime_ms, found.after.runtime_ms)
     unit = time_unit(longest_ms)
+    if found.stream is not None and longest_ms < 1:
+        return TimeUnit("µs", 1e-3, 1)
     return TimeUnit("ms", 1.0, 1) if found.step is not None and 20 <= longest_ms < 2_000 else unit
 
 
@@ -28,7 +31,7 @@ def verdict_sentence(found: results.Comparison) -> str:
     seen = found.difference
     before_ms, after_ms = found.before.runtime_ms, found.after.runtime_ms
     unit = unit_of(found)
-    what = "" if found.step is None else f"{with_article(found.words.vocabulary.scope)} takes "
+    what = what_takes(found) if found.step is None else f"{with_article(found.words.vocabulary.scope)} takes "
     times = f"{what}{unit.text(after_ms)} instead of {unit.text(before_ms)} ({change(after_ms, before_ms)})"
     low, high = (change(each, 1.0) for each in (seen.ratio_low, seen.ratio_high))
     runs = seen.runs_before + seen.runs_after
@@ -37,6 +40,8 @@ def verdict_sentence(found: results.Comparison) -> str:
         "typical spread": "by the usual spread of such jobs",
     }[seen.source]
     sure = f"90 % range: {low} to {high}, {basis}"
+    if first := stream_verdict(found):
+        return f"{first}."
     if not found.decided:
         return f"Not decided: {times}; not all runs are complete."
     if seen.verdict != "no change":

@@ -52,6 +52,7 @@ def _core() -> Sentences:
         "assumptions",
         "comparison",
         "step_comparison",
+        "stream_comparison",
         "gate",
     ):
         import_module(f"crystalperf.query.text.{subject}")
