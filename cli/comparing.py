@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 PARTS_SHOWN = 8
 STAGES_SHOWN = 6
 SETTINGS_SHOWN = 6
+FUNCTIONS_SHOWN = 4
 ALL = 1_000
 
 
@@ -90,6 +91,7 @@ def comparison_text(found: Comparison, *, full: bool = False) -> str:
         _stages(page, found, unit, ALL if full else STAGES_SHOWN)
     else:
         _operators(page, found.step, unit, ALL if full else STAGES_SHOWN)
+    _functions(page, found, unit, ALL if full else FUNCTIONS_SHOWN)
     if found.predicted is not None:
         page.line()
         page.paragraph(printable(prediction_sentence(found.predicted, found.words)))
@@ -254,3 +256,24 @@ def _station(side: StationSide | None) -> tuple[str, ...]:
 
 def _pair(one: str, other: str) -> str:
     return one if one == other else f"{one} → {other}"
+
+
+def _functions(page: Page, found: Comparison, unit: TimeUnit, most: int) -> None:
+    """Write the functions whose sampled time changed most, those within the noise of sampling only if all are shown."""
+    known = [each for each in found.functions if each.beyond_noise or most == ALL][:most]
+    if not known:
+        return
+    kinds = {each.name: found.words.device_name(each.name) for each in found.words.resources}
+    rows = [
+        (
+            each.name,
+            kinds.get(each.kind, each.kind),
+            unit.number(each.before_ms),
+            unit.number(each.after_ms),
+            unit.number(each.change_ms, signed=True),
+        )
+        for each in known
+    ]
+    page.line()
+    heads = ("Function", "mostly", f"before {unit.name}", "after", "change")
+    page.table(heads, rows, "<<>>>", cut=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING
@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 from crystalperf.indexes.errors import SettingError
 from crystalperf.query.compare.accounts import Account
 from crystalperf.query.compare.causes import CauseEffect, Sides, effects, same_plan, totals
+from crystalperf.query.compare.functions import SampledFunctions, function_changes
 from crystalperf.query.compare.matching import Pair, matched
 from crystalperf.query.compare.noise import Measure, difference, kind_of
 from crystalperf.query.compare.parts import part_of
 from crystalperf.query.compare.pooling import pooled, typical
 from crystalperf.query.compare.reading import Accounts, accounts, checked, of_one_kind
 from crystalperf.query.compare.reading import Given as Given
+from crystalperf.query.compare.settings import setting_changes
 from crystalperf.query.compare.steps import StepSides, compared_steps, pooled_step, step_parts
 from crystalperf.query.compare.streams import (
     compared_streams,
@@ -41,8 +43,8 @@ from crystalperf.query.results.comparison import (
     OneSideSampled,
     OperatorChange,
     Part,
+    PausesLeftOut,
     PredictedChange,
-    SettingChange,
     Side,
     TaskOverhead,
     Unexplained,
@@ -92,6 +94,8 @@ def compared(
         parts = _parts(sides, effects(sides, pairs), operators, least_ms)
     progress("predicting the resources of the runs after")
     predicted = None if streams else _predicted(first, one, other)
+    last = after[typical(times[1])]
+    expected_ms = _expected_ms(first, last, one, other, predicted) if whole else None
     return Comparison(
         before=_side(before, times[0], one, read[0]),
         after=_side(after, times[1], other, read[1]),
@@ -100,7 +104,7 @@ def compared(
         scope=first.scope,
         step=None if steps is None else compared_steps(steps),
         stream=None if streams is None else compared_streams(*streams),
-        parts=_with_prediction(parts, predicted, one.runtime_ms, change_ms),
+        parts=_with_prediction(parts, expected_ms, change_ms),
         stages=() if streams else _compared_stages(pairs, comparer),
         settings=(*stream_settings(*streams), *settings) if streams else settings,
         operators=operators,
@@ -109,11 +113,17 @@ def compared(
             *_not_compared((*before, *after), pairs if whole else ()),
             *(stream_doubts(*streams) if streams else ()),
             *_unlike_samples(before, after),
+            *(_pauses(before, after) if whole else ()),
         ),
         before_wait_ms={} if streams else one.wait_ms,
         after_wait_ms={} if streams else other.wait_ms,
         words=first.run.execution(first.scope).words,
+        functions=function_changes(_functions(read[0]), _functions(read[1])),
     )
+
+
+def _functions(read: Sequence[Accounts]) -> list[SampledFunctions]:
+    return [each.functions for each in read if each.functions is not None]
 
 
 def _measure(steps: StepSides | None, streams: tuple[StreamAccount, StreamAccount] | None) -> Measure:
@@ -140,20 +150,6 @@ def _streams(
         return None
     one, other = (pooled_stream(side, median(own)) for side, own in zip(found, times, strict=True))
     return one, other
-
-
-def setting_changes(
-    before: Mapping[str, str], after: Mapping[str, str], comparer: Comparer
-) -> tuple[SettingChange, ...]:
-    """The settings with different values, those with a known effect on times first."""
-    found = [
-        SettingChange(
-            key, before.get(key), after.get(key), any(each != "none" for each in comparer.effects(key))
-        )
-        for key in sorted({*before, *after})
-        if before.get(key) != after.get(key) and comparer.is_setting(key)
-    ]  # fmt: skip
-    return tuple(sorted(found, key=lambda each: not each.matters))
 
 
 def _operator_changes(sides: Sides) -> tuple[OperatorChange, ...]:
@@ -197,20 +193,19 @@ def _ranked(parts: Sequence[Part], change_ms: float) -> tuple[Part, ...]:
     return tuple(sorted(parts, key=lambda each: (isinstance(each, Unexplained), -sign * each.ms)))
 
 
-def _with_prediction(
-    parts: Sequence[Part], predicted: PredictedChange | None, before_ms: float, change_ms: float
-) -> tuple[Part, ...]:
+def _with_prediction(parts: Sequence[Part], expected_ms: float | None, change_ms: float) -> tuple[Part, ...]:
     """The parts, with effects of fewer or more slots that the account of a stage shows elsewhere.
 
     A worker with fewer slots often has less CPU, too, for collecting garbage, compiling, and starting tasks.  So other
-    time without a measured cause belongs to the slots, as far as the prediction of the runs before expects it.
+    time without a measured cause belongs to the slots, as far as a prediction expects it: that of the side with more
+    slots for the resources of the other side, so that swapped sides have the opposite parts.
     """
     slots = next((each for each in parts if isinstance(each, ChangedSlots)), None)
-    if slots is None or predicted is None or predicted.predicted_ms is None:
+    if slots is None or expected_ms is None:
         return _ranked(parts, change_ms)
-    gap_ms = predicted.predicted_ms - before_ms - slots.ms
+    gap_ms = expected_ms - slots.ms
     moved, found = 0.0, list[Part]()
-    for each in parts:
+    for each in sorted(parts, key=lambda part: part.kind):
         take_ms = 0.0
         if isinstance(each, ComputeWait | TaskOverhead | Collected | Unexplained) and slots.ms * gap_ms > 0:
             take_ms = _within(each.ms, gap_ms - moved)
@@ -218,6 +213,16 @@ def _with_prediction(
         if each is not slots and (take_ms != each.ms or isinstance(each, Unexplained)):
             found.append(replace(each, ms=each.ms - take_ms))
     return _ranked([*found, replace(slots, ms=slots.ms + moved)], change_ms)
+
+
+def _expected_ms(
+    first: Given, last: Given, one: Account, other: Account, found: PredictedChange | None
+) -> float | None:
+    """How much longer the runs after are by their resources, as the side with more slots predicts it."""
+    if other.slots <= one.slots:
+        return None if found is None or found.predicted_ms is None else found.predicted_ms - one.runtime_ms
+    back = _predicted(last, other, one)
+    return None if back is None or back.predicted_ms is None else other.runtime_ms - back.predicted_ms
 
 
 def _within(ms: float, most_ms: float) -> float:
@@ -289,6 +294,12 @@ def _unlike_samples(before: Sequence[Given], after: Sequence[Given]) -> Iterator
     sampled = [[each.run.execution(each.scope).has_samples for each in side] for side in (before, after)]
     if (all(sampled[0]) and not any(sampled[1])) or (all(sampled[1]) and not any(sampled[0])):
         yield OneSideSampled(after=sampled[1][0])
+
+
+def _pauses(before: Sequence[Given], after: Sequence[Given]) -> Iterator[NotCompared]:
+    one, other = (median(each.run.execution(each.scope).clock.left_out_ms for each in side) for side in (before, after))
+    if max(one, other) > 0:
+        yield PausesLeftOut(one, other)
 
 
 def _not_compared(given: Sequence[Given], pairs: Sequence[Pair]) -> Iterator[NotCompared]:

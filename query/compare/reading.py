@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from crystalperf.indexes.errors import InputError, SettingError
 from crystalperf.query.compare.accounts import Account, account
+from crystalperf.query.compare.functions import SampledFunctions, sampled_functions
 from crystalperf.query.compare.pooling import scaled
 from crystalperf.query.compare.streams import comparable, measured
 from crystalperf.query.diagnose.comparer import StepAccount, StreamAccount
@@ -59,11 +60,12 @@ class Given:
 @dataclass(frozen=True)
 class Accounts:
     """The accounts of a run: by stage, of a run of repeated steps by operator, and of a stream by record.  Times are of
-    the run, or of a mean step."""
+    the run, or of a mean step.  `functions` are its sampled stacks, None without samples."""
 
     stages: Account
     step: StepAccount | None = None
     stream: StreamAccount | None = None
+    functions: SampledFunctions | None = None
 
     @property
     def runtime_ms(self) -> float:
@@ -100,16 +102,17 @@ def accounts(given: Given, progress: Callable[[str], None]) -> Accounts:
     with given.run.reading() as connection:
         lost = debug.outcome.lost if debug.outcome else ()
         found = account(connection, execution, framework.advisor, lost)
+        functions = sampled_functions(connection, execution) if execution.has_samples else None
         if execution.stream is not None and debug.stream is not None:
-            return Accounts(found, stream=measured(execution, debug.stream))
+            return Accounts(found, stream=measured(execution, debug.stream), functions=functions)
         if (stream := framework.comparer.stream(connection, execution)) is not None:
-            return Accounts(found, stream=stream)
+            return Accounts(found, stream=stream, functions=functions)
         if framework.comparer.step is None:
-            return Accounts(found)
+            return Accounts(found, functions=functions)
         step = framework.comparer.step(connection, execution, debug.critical_path)
     whole = given.scope == ALL and header.step_ms is not None
     length_ms = header.step_ms if whole and header.step_ms else execution.runtime_ms / step.steps
-    return Accounts(scaled(found, length_ms, length_ms / execution.runtime_ms), step)
+    return Accounts(scaled(found, length_ms, length_ms / execution.runtime_ms), step, functions=functions)
 
 
 def of_one_kind(read: Sequence[Sequence[Accounts]]) -> list[list[Accounts]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from crystalperf.query.results.answers import Cause, Parts
+from crystalperf.query.results.flame_difference import FunctionChange
 from crystalperf.query.results.kinds import Basis, Kind
 from crystalperf.query.results.noise import Difference
 from crystalperf.query.results.refusals import Refusal
@@ -409,6 +410,19 @@ class OneSideSampled(NotCompared):
     after: bool
 
 
+@dataclass(frozen=True)
+class PausesLeftOut(NotCompared):
+    """The compared times lack pauses in which nothing was submitted; medians of each side, ms.
+
+    The runtime of a budget (query.compare.gate) has them, because it is from the start of the application to its end.
+    """
+
+    kind: ClassVar[str] = "pauses-left-out"
+
+    before_ms: float
+    after_ms: float
+
+
 @dataclass(frozen=True, repr=False)
 class Comparison(Tabular):
     """Whether the runs after took longer than those before, and where the difference comes from.
@@ -418,6 +432,7 @@ class Comparison(Tabular):
     the same.  `scope` is the compared part of the runs.  `step` is the mean step of each side for runs of repeated
     steps; then all times are of one step, and the number of steps does not matter.  `stream` has the figures of
     streams; then times are of a record or a batch (StreamComparison.measure), and there are no `stages`.
+    `functions` are those whose sampled time changed most, the largest change first; empty if a side has no samples.
     """
 
     before: Side
@@ -435,6 +450,7 @@ class Comparison(Tabular):
     after_wait_ms: Mapping[Cause, float] = field(default_factory=dict)
     step: StepComparison | None = None
     stream: StreamComparison | None = None
+    functions: tuple[FunctionChange, ...] = ()
     words: Words = field(default_factory=Words)
 
     @property

@@ -304,3 +304,12 @@ def one_side_sampled(found: results.OneSideSampled, words: Words) -> str:
 def not_succeeded(found: results.NotSucceeded, _words: Words) -> str:
     what = "failed" if found.status == "failed" else "has no end in its log"
     return f"{found.run} {what}, so its time is not that of the whole job"
+
+
+@CORE.of(results.PausesLeftOut)
+def pauses_left_out(found: results.PausesLeftOut, _words: Words) -> str:
+    sides = f"{lasting(found.before_ms)} before and {lasting(found.after_ms)} after"
+    return (
+        f"pauses in which nothing was submitted are left out, {sides}: scope `whole` includes them, as budgets of"
+        " runtimes do"
+    )
