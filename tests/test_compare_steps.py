@@ -165,7 +165,8 @@ def test_added_operators_are_those_that_trace_diff_of_hta_expects(real_inputs: P
         "AddmmBackward0": pytest.approx(0.207, abs=0.001), "All2All_Pooled_Req": pytest.approx(0.311, abs=0.001),
         "CatBackward0": pytest.approx(0.011, abs=0.001),
     }  # fmt: skip
-    assert not [each for each in hosts.values() if each.after_ms == 0 < each.before_ms]
+    gone = [each for each in hosts.values() if each.after_ms == 0 < each.before_ms]
+    assert all(each.before_ms < 0.005 for each in gone)  # operators of 0 us, by the resolution of times
 
 
 @pytest.mark.later

@@ -82,8 +82,8 @@ JOBS = (
     ),
     Job(
         "spill-more",
-        {"--query": "spill", "--scale": "0.5", "--memory": "2g", "--cpu-quota": "0.4"},
-        ("spark.memory.fraction=0.3",),
+        {"--query": "spill", "--scale": "1", "--memory": "3g", "--cpu-quota": "0.4"},
+        ("spark.memory.fraction=0.15",),
         (Change("memory", ("memory",), {"--memory": "512m"}),),
     ),
     Job("q3", {"--scale": "0.25"}, _SHUFFLED[1:], (NETWORK, CPU)),

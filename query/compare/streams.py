@@ -137,7 +137,7 @@ def _of_limit(before: StreamAccount, after: StreamAccount) -> list[Part]:
 
 
 def _busiest(account: StreamAccount) -> str:
-    """The stage with the busiest task, besides the source that it holds up."""
+    """The stage with the busiest task, besides the source."""
     names = list(account.stations)[1:] or list(account.stations)
     return max(names, key=lambda name: account.stations[name].busiest_share, default="")
 
@@ -154,7 +154,7 @@ def stream_settings(before: StreamAccount, after: StreamAccount) -> list[Setting
 
 
 def stream_doubts(before: StreamAccount, after: StreamAccount) -> list[NotCompared]:
-    """What limits the comparison of two streams."""
+    """Cautions about the comparison of two streams."""
     if before.measure is None or after.measure is None:
         return [results.LoadOnly()]
     one, other = before.figures, after.figures
