@@ -17,7 +17,7 @@ from crystalperf.query.compare.streams import comparable, pooled_stream, stream_
 from crystalperf.query.diagnose.comparer import StreamAccount
 from crystalperf.query.results.comparison import Comparison, Waited
 from crystalperf.query.results.stream_comparison import StationSide, StreamMeasure, StreamSide
-from crystalperf.query.results.stream_parts import OtherRate
+from crystalperf.query.results.stream_parts import OtherRate, RecordTime
 from crystalperf.query.run import Run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -136,6 +136,20 @@ def test_streams_without_metrics_are_compared_by_load_and_not_decided() -> None:
     found = replace(pair(), stream=replace(pair().stream, measure=None))  # type: ignore[type-var]
     assert not found.decided
     assert comparison_text(found).split("\n\n")[1].startswith("Not decided")
+
+
+def test_a_vertex_with_more_work_is_the_first_cause_once_the_stream_does_not_keep_up() -> None:
+    """Parse does six times the work (lab/recordings/streams)."""
+    base, more = (ROOT / "lab" / "recordings" / "streams" / f"ads-{each}" / "collected" for each in ("base", "work"))
+    found = cp.compare(base, more)
+    assert found.stream is not None
+    assert (found.stream.before.keeps_up, found.stream.after.keeps_up) == (True, False)
+    assert found.stream.after.limit == "Parse"
+    first = found.parts[0]
+    assert isinstance(first, RecordTime)
+    assert first.name == "Parse"
+    assert first.after_ms > 3 * first.before_ms
+    assert comparison_text(found).split("\n\n")[1].startswith("Does not keep up any more")
 
 
 @pytest.mark.later
