@@ -17,6 +17,7 @@ from crystalperf.query.frameworks import (
     Job,
     MemoryRule,
     Names,
+    OperatorAccount,
     OperatorFrame,
     Operators,
     Planned,
@@ -24,6 +25,8 @@ from crystalperf.query.frameworks import (
     Reader,
     Role,
     Setup,
+    StepAccount,
+    StreamAccount,
     jvm,
 )
 from crystalperf.query.inputs.containers import LogFile, Part, lines, pieces
@@ -62,6 +65,7 @@ __all__ = [
     "LogPart",
     "MemoryRule",
     "Names",
+    "OperatorAccount",
     "OperatorFrame",
     "Operators",
     "Part",
@@ -82,6 +86,8 @@ __all__ = [
     "SettingChange",
     "Setup",
     "Stage",
+    "StepAccount",
+    "StreamAccount",
     "Table",
     "Task",
     "Trace",

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import crystalperf as cp
+from crystalperf.cli.comparing import comparison_text
+from crystalperf.query.execution.sampled import SampledRows
 from crystalperf.query.page import flame_difference as subject
 from crystalperf.query.page.flame_difference import SampledRun, flame_difference, sampled_run
-from crystalperf.query.page.flame_graph import SampledRows
 from crystalperf.query.page.stacktree import Tree, merged
-from crystalperf.query.results.flame_difference import FlameDifference
-from crystalperf.query.run import Run
+from crystalperf.query.results.flame_difference import FlameDifference, FunctionChange
+from crystalperf.query.run import Run, comparison_page
+from tests.reading import profiled
+
+ROOT = Path(__file__).resolve().parent.parent
 
 KINDS = ("cpu", "disk", "net", "waiting", "unknown")
 
@@ -32,7 +39,7 @@ def made(stacks: dict[tuple[str, ...], dict[str, float]], weight_ms: float = 20.
     time = np.array([[parts.get(kind, 0.0) for kind in KINDS] for parts in stacks.values()])
     count = np.arange(len(stacks))
     rows = SampledRows(count, count, np.full(len(stacks), -1), time, time.sum(axis=1) * weight_ms)
-    return SampledRun(rows, KINDS, names, tree, [stack[-1] for stack in stacks])
+    return SampledRun(rows, KINDS, [stack[-1] for stack in stacks], names, tree)
 
 
 BEFORE = {("main", "scan"): {"disk": 4_000.0}, ("main", "join", "hash"): {"cpu": 2_000.0}, ("main",): {"cpu": 100.0}}
@@ -134,3 +141,24 @@ def test_a_recording_has_the_time_of_its_samples_on_both_sides(demo_run: Run) ->
     columns = [*sampled.resource_ms.values(), sampled.waiting_ms, sampled.unknown_ms]
     assert found.total_ms[0] == pytest.approx(sum(map(sum, columns)), rel=1e-3)
     assert found.functions == ()
+
+
+@pytest.mark.later
+def test_compare_has_the_functions_of_the_flame_graph() -> None:
+    runs = [profiled(ROOT / "lab" / "recordings" / "again" / "q9" / f"base-0-0{each}-jfr20") for each in (0, 6)]
+    answer = cp.compare(*runs)
+    flames = comparison_page(*runs, answer=answer).flames
+    assert flames is not None
+    assert answer.functions == flames.functions
+    assert len(answer.functions) > 10
+    changes = [abs(each.change_ms) for each in answer.functions]
+    assert changes == sorted(changes, reverse=True)
+
+
+def test_the_screen_lists_functions_beyond_noise(demo_run: Run) -> None:
+    answer = cp.compare(profiled(ROOT / "tests" / "data" / "eventlog" / "q9.zstd"), demo_run)
+    assert answer.functions == ()  # only one side has samples
+    loud = FunctionChange("scan", "disk", 9_000.0, 4_000.0, 20.0)
+    text = comparison_text(replace(answer, functions=(loud, FunctionChange("main", "cpu", 10.0, 20.0, 50.0))))
+    assert "scan" in text
+    assert not [each for each in text.splitlines() if each.startswith("main")]

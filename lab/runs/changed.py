@@ -52,7 +52,7 @@ def _input(scale: str) -> Change:
 
 @dataclass(frozen=True)
 class Job:
-    """A job of lab.runs.workloads, its options, and its changes."""
+    """A job of lab.runs.workloads, its options, and its changes; an option `--query` names another workload."""
 
     name: str
     options: Mapping[str, str]
@@ -74,6 +74,18 @@ JOBS = (
     Job("sorted", {"--scale": "0.25"}, (), (NETWORK, LOST)),
     Job("gzip-text", {"--scale": "0.5"}, (), (SLOTS, CPU)),
     Job("q18", {"--scale": "0.25"}, _SHUFFLED[1:], (NETWORK, _input("0.5"), SLOTS)),
+    Job(
+        "heavy",
+        {"--query": "even-heavy", "--scale": "0.25", "--cpu-quota": "0.4"},
+        (),
+        (Change("skew", ("skew",), {"--query": "skew-heavy"}),),
+    ),
+    Job(
+        "spill-more",
+        {"--query": "spill", "--scale": "1", "--memory": "3g", "--cpu-quota": "0.4"},
+        ("spark.memory.fraction=0.15",),
+        (Change("memory", ("memory",), {"--memory": "512m"}),),
+    ),
     Job("q3", {"--scale": "0.25"}, _SHUFFLED[1:], (NETWORK, CPU)),
 )
 

@@ -175,6 +175,12 @@ JOIN (SELECT o_orderkey AS k, 1.0 AS weight FROM orders UNION ALL SELECT 0, 2.0)
 # The same without a frequent key.
 EVEN = SKEW.replace("< 6", "< 0")
 
+# The same with much work on each joined row, so that the key decides the runtime.
+EVEN_HEAVY, SKEW_HEAVY = (
+    each.replace("MAX(LENGTH(l_comment)) AS longest", "SUM(LENGTH(SHA2(REPEAT(l_comment, 40), 512))) AS hashed")
+    for each in (EVEN, SKEW)
+)
+
 
 def count_vowels(text: str) -> int:
     """The work of the Python workload on each row: plain interpreter work."""
@@ -335,6 +341,8 @@ WORKLOADS: dict[str, Workload] = {
         _sql("q21", ("supplier", "lineitem", "orders", "nation"), Q21),
         _sql("skew", ("lineitem", "orders"), SKEW),
         _sql("even", ("lineitem", "orders"), EVEN),
+        _sql("skew-heavy", ("lineitem", "orders"), SKEW_HEAVY),
+        _sql("even-heavy", ("lineitem", "orders"), EVEN_HEAVY),
         _sql("spill", ("lineitem",), SPILL),
         Workload("udf", "tpch", ("orders.parquet",), _views("orders"), _python_udf),
         Workload("kmeans", "tpch", ("lineitem.parquet",), _views("lineitem"), _kmeans),

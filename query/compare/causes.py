@@ -92,7 +92,7 @@ class Sides:
             sorted(stage.task_ms[STARTING] / stage.tasks for stage in each.stages if stage.task_ms[STARTING] > 0)
             for each in (self.before, self.after)
         )
-        return _log_ratio(median(one), median(other)) if one and other else 0.0
+        return log_ratio(median(one), median(other)) if one and other else 0.0
 
     @property
     def lost_after(self) -> float:
@@ -147,12 +147,12 @@ def _of_one_side(sides: Sides, stage: StageAccount, is_after: bool) -> str:
 def _of_same(sides: Sides, before: StageAccount, after: StageAccount) -> Iterator[CauseEffect]:
     """The effects in a stage that both sides have with the same plan."""
     pair = (before, after)
-    data = _log_ratio(before.read_bytes, after.read_bytes)
-    tasks = _log_ratio(before.tasks, after.tasks)
-    slots = -_log_ratio(sides.before.slots, sides.after.slots)
-    there = -_log_ratio(before.slots / sides.before.slots, after.slots / sides.after.slots)
-    use = -_log_ratio(before.use, after.use)
-    slots, use = _netted(slots, use)
+    data = log_ratio(before.read_bytes, after.read_bytes)
+    tasks = log_ratio(before.tasks, after.tasks)
+    slots = -log_ratio(sides.before.slots, sides.after.slots)
+    there = -log_ratio(before.slots / sides.before.slots, after.slots / sides.after.slots)
+    use = -log_ratio(before.use, after.use)
+    slots, use = netted(slots, use)
     sums: dict[tuple[str, str], float] = {}
 
     def add(cause: tuple[str, str], ms: float) -> None:
@@ -166,13 +166,13 @@ def _of_same(sides: Sides, before: StageAccount, after: StageAccount) -> Iterato
         if min(one, other) <= 0:
             add(_of_component(sides, before, after, name, other - one), other - one)
             continue
-        weight = _log_mean(one, other)
+        weight = log_mean(one, other)
         add(("slots", ""), weight * slots)
         add(("lost-workers" if sides.lost_after * there > 0 else "slots", ""), weight * there)
         add(_of_use(before, after, use), weight * use)
         grown = weight * (tasks if name == STARTING else data)
         # Twice the data that takes 1.5 times as long is more data, not also cheaper data.
-        grown, rest = _netted(grown, other - one - grown - weight * (slots + there + use))
+        grown, rest = netted(grown, other - one - grown - weight * (slots + there + use))
         add(("tasks" if name == STARTING else "input" if sides.has_other_input else "data", ""), grown)
         add(_of_component(sides, before, after, name, rest), rest)
     largest = max(sums, key=lambda each: abs(sums[each]))
@@ -185,8 +185,8 @@ def _of_same(sides: Sides, before: StageAccount, after: StageAccount) -> Iterato
 
 def _of_component(sides: Sides, before: StageAccount, after: StageAccount, name: str, ms: float) -> tuple[str, str]:
     """The cause of more or less time on a component for the same data."""
-    more = _log_ratio(before.tasks, after.tasks)
-    split = more - _log_ratio(before.read_bytes, after.read_bytes)
+    more = log_ratio(before.tasks, after.tasks)
+    split = more - log_ratio(before.read_bytes, after.read_bytes)
     if (
         min(abs(more), abs(split)) > SPLIT and more * ms > 0 and split * ms > 0
     ):  # each task has costs that do not depend on its data
@@ -231,7 +231,7 @@ def _ran_after_loss(sides: Sides, before: StageAccount, after: StageAccount) -> 
 
 def _of_use(before: StageAccount, after: StageAccount, use: float) -> tuple[str, str]:
     """The cause of slots with or without a task."""
-    skew = _log_ratio(_skew(before), _skew(after))
+    skew = log_ratio(_skew(before), _skew(after))
     return ("skew" if abs(skew) > math.log(SKEWED) and skew * use > 0 else "balance"), ""
 
 
@@ -239,7 +239,7 @@ def _skew(stage: StageAccount) -> float:
     return stage.longest_bytes / stage.mean_bytes if stage.mean_bytes > 0 else 1.0
 
 
-def _netted(one: float, other: float) -> tuple[float, float]:
+def netted(one: float, other: float) -> tuple[float, float]:
     """Two effects, the smaller one set against the other if they are opposite: fewer slots, all of them in use."""
     if one * other >= 0:
         return one, other
@@ -247,11 +247,11 @@ def _netted(one: float, other: float) -> tuple[float, float]:
     return (rest, 0.0) if abs(one) >= abs(other) else (0.0, rest)
 
 
-def _log_ratio(before: float, after: float) -> float:
+def log_ratio(before: float, after: float) -> float:
     return math.log(after / before) if before > 0 and after > 0 else 0.0
 
 
-def _log_mean(one: float, other: float) -> float:
+def log_mean(one: float, other: float) -> float:
     """The logarithmic mean of two positive numbers."""
     return one if math.isclose(one, other, rel_tol=1e-9) else (other - one) / math.log(other / one)
 

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from statistics import median
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from crystalperf.indexes.errors import InputError, SettingError
-from crystalperf.query.compare.accounts import Account, account
+from crystalperf.indexes.errors import SettingError
+from crystalperf.query.compare.accounts import Account
 from crystalperf.query.compare.causes import CauseEffect, Sides, effects, same_plan, totals
+from crystalperf.query.compare.functions import SampledFunctions, function_changes
 from crystalperf.query.compare.matching import Pair, matched
-from crystalperf.query.compare.noise import difference, kind_of
+from crystalperf.query.compare.noise import Measure, difference, kind_of
 from crystalperf.query.compare.parts import part_of
 from crystalperf.query.compare.pooling import pooled, typical
-from crystalperf.query.execution.load import ALL
+from crystalperf.query.compare.reading import Accounts, accounts, checked, of_one_kind
+from crystalperf.query.compare.reading import Given as Given
+from crystalperf.query.compare.settings import setting_changes
+from crystalperf.query.compare.steps import StepSides, compared_steps, pooled_step, step_parts
+from crystalperf.query.compare.streams import (
+    compared_streams,
+    pooled_stream,
+    stream_doubts,
+    stream_parts,
+    stream_settings,
+)
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.results.comparison import (
     INCOMPLETE,
@@ -32,8 +43,8 @@ from crystalperf.query.results.comparison import (
     OneSideSampled,
     OperatorChange,
     Part,
+    PausesLeftOut,
     PredictedChange,
-    SettingChange,
     Side,
     TaskOverhead,
     Unexplained,
@@ -41,14 +52,7 @@ from crystalperf.query.results.comparison import (
 from crystalperf.query.results.refusals import RefusedError
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    import duckdb
-
-    from crystalperf.query.diagnose.comparer import Comparer
-    from crystalperf.query.execution.execution import Execution
-    from crystalperf.query.results.answers import Debug, Header, Prediction
+    from crystalperf.query.diagnose.comparer import Comparer, StreamAccount
 
 SMALL = 0.005
 """Parts below this share of the longer runtime, or a hundredth of the difference, are not named."""
@@ -60,38 +64,6 @@ PREDICTED = ("workers", "cores", "memory")
 """Settings that logs record, so that the runs before predict the runtime with those of the runs after."""
 
 
-class ComparableRun(Protocol):
-    """A run that can be compared, as crystalperf.query.run.Run."""
-
-    @property
-    def path(self) -> Path:
-        """Its run file."""
-
-    def header(self) -> Header:
-        """Name, framework, duration and size of the run."""
-
-    def debug(self, scope: str = "all") -> Debug:
-        """Where the time of a scope went."""
-
-    def execution(self, scope: str = "all") -> Execution:
-        """A scope as arrays."""
-
-    def reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-        """The locked, read-only connection."""
-
-    def predict(self, settings: Sequence[str] = (), *, scope: str = "all", path: bool = True) -> Prediction:
-        """The runtime under changed resources."""
-
-
-@dataclass(frozen=True)
-class Given:
-    """One run of a side, the name by which the user gave it, and the scope of it to compare."""
-
-    run: ComparableRun
-    name: str
-    scope: str = ALL
-
-
 def compared(
     before: Sequence[Given], after: Sequence[Given], progress: Callable[[str], None] = lambda _: None
 ) -> Comparison:
@@ -99,111 +71,85 @@ def compared(
 
     Raises InputError if the runs are of different frameworks, or if one is given twice.
     """
-    _checked(before, after)
-    steps = _steps([each.run.header() for each in (*before, *after)], before[0].scope)
-    read = [[_account(each, steps, progress) for each in side] for side in (before, after)]
+    checked(before, after)
+    read = of_one_kind([[accounts(each, progress) for each in side] for side in (before, after)])
     progress("matching stages")
-    one, other = (pooled(each) for each in read)
-    first = before[typical([each.runtime_ms for each in read[0]])]
+    one, other = (pooled([each.stages for each in side]) for side in read)
+    times = [[each.runtime_ms for each in side] for side in read]
+    first = before[typical(times[0])]
     header = first.run.header()
     comparer = get(header.framework).comparer
     settings = setting_changes(one.properties, other.properties, comparer)
     sides, pairs = Sides(one, other, comparer, settings), matched(one, other)
-    change_ms = other.runtime_ms - one.runtime_ms
-    operators = _operator_changes(sides)
-    parts = _parts(sides, effects(sides, pairs), operators, change_ms)
+    change_ms = median(times[1]) - median(times[0])
+    least_ms = max(SMALL * max(map(median, times)), 0.01 * abs(change_ms))
+    steps, streams = _steps(read, times), _streams(read, times)
+    whole = steps is None and streams is None
+    operators = _operator_changes(sides) if whole else ()
+    if steps is not None:
+        parts = with_rest(step_parts(steps, least_ms), change_ms)
+    elif streams is not None:
+        parts = with_rest(stream_parts(*streams, least_ms), change_ms)
+    else:
+        parts = _parts(sides, effects(sides, pairs), operators, least_ms)
     progress("predicting the resources of the runs after")
-    predicted = _predicted(first, one, other)
+    predicted = None if streams else _predicted(first, one, other)
+    last = after[typical(times[1])]
+    expected_ms = _expected_ms(first, last, one, other, predicted) if whole else None
     return Comparison(
-        before=_side(before, read[0], one),
-        after=_side(after, read[1], other),
-        difference=difference(
-            [each.runtime_ms for each in read[0]], [each.runtime_ms for each in read[1]],
-            kind_of(header.framework, "step" if header.measure == "step time" else "runtime"),
-        ),
-        measure=header.measure,
+        before=_side(before, times[0], one, read[0]),
+        after=_side(after, times[1], other, read[1]),
+        difference=difference(times[0], times[1], kind_of(header.framework, _measure(steps, streams))),
+        measure=header.measure if streams is None else streams[0].measure or header.measure,
         scope=first.scope,
-        steps=steps,
-        parts=_with_prediction(parts, predicted, one.runtime_ms, change_ms),
-        stages=_compared_stages(pairs, comparer),
-        settings=settings,
+        step=None if steps is None else compared_steps(steps),
+        stream=None if streams is None else compared_streams(*streams),
+        parts=_with_prediction(parts, expected_ms, change_ms),
+        stages=() if streams else _compared_stages(pairs, comparer),
+        settings=(*stream_settings(*streams), *settings) if streams else settings,
         operators=operators,
         predicted=predicted,
-        not_compared=(*_not_compared((*before, *after), pairs), *_unlike_samples(before, after)),
-        before_wait_ms=one.wait_ms,
-        after_wait_ms=other.wait_ms,
+        not_compared=(
+            *_not_compared((*before, *after), pairs if whole else ()),
+            *(stream_doubts(*streams) if streams else ()),
+            *_unlike_samples(before, after),
+            *(_pauses(before, after) if whole else ()),
+        ),
+        before_wait_ms={} if streams else one.wait_ms,
+        after_wait_ms={} if streams else other.wait_ms,
         words=first.run.execution(first.scope).words,
-    )  # fmt: skip
-
-
-def _checked(before: Sequence[Given], after: Sequence[Given]) -> None:
-    """Raise InputError or SettingError if the sides cannot be compared at all."""
-    if not before or not after:
-        raise SettingError("each side of a comparison needs a run")
-    first, seen = before[0], dict[tuple[str, str], str]()
-    for each in (*before, *after):
-        own, known = each.run.header(), first.run.header()
-        if own.framework != known.framework:
-            raise InputError(
-                f"{each.name}: a run of {own.framework_title}, but {first.name} is one of {known.framework_title};"
-                " compare runs of one framework"
-            )
-        key = str(each.run.path), each.scope
-        if key in seen:
-            raise InputError(f"{each.name}: is the same run as {seen[key]}; name another run of the job")
-        seen[key] = each.name
-
-
-def _steps(headers: Sequence[Header], scope: str) -> int | None:
-    """The number of steps of each run to compare: the least, because profilers record different numbers of them.
-
-    None for a part of a run, and if runs do not repeat steps.
-    """
-    counts = [each.steps for each in headers if each.steps and each.step_ms]
-    return min(counts) if scope == ALL and len(counts) == len(headers) else None
-
-
-def _account(given: Given, steps: int | None, progress: Callable[[str], None]) -> Account:
-    """The account of a run; of a run with more than `steps` steps, that of the first ones, at the mean time of a step.
-
-    Raises InputError if the run cannot be compared.
-    """
-    progress(f"reading {given.name}")
-    execution = given.run.execution(given.scope)
-    if execution.stream is not None:
-        raise InputError(
-            f"{given.name}: is a stream of records, and only runs that end are compared; compare the output of"
-            " `analyze` for both streams"
-        )
-    if not execution.runtime_ms > 0:
-        raise InputError(f"{given.name}: no time passes in it; compare runs that did something")
-    debug, header = given.run.debug(given.scope), given.run.header()
-    with given.run.reading() as connection:
-        advisor = get(execution.words.framework).advisor
-        found = account(connection, execution, advisor, debug.outcome.lost if debug.outcome else ())
-    if steps is None or not header.steps or not header.step_ms or header.steps == steps:
-        return found
-    scopes = [each.id for each in sorted(debug.scopes, key=lambda each: each.start_ms)]
-    kept = {*scopes[: round(len(scopes) * steps / header.steps)]}
-    return replace(
-        found,
-        runtime_ms=header.step_ms * steps,
-        stages=tuple(each for each in found.stages if each.scope is None or each.scope in kept),
+        functions=function_changes(_functions(read[0]), _functions(read[1])),
     )
 
 
-def setting_changes(
-    before: Mapping[str, str], after: Mapping[str, str], comparer: Comparer
-) -> tuple[SettingChange, ...]:
-    """The settings with different values, those with a known effect on times first."""
-    found = [
-        SettingChange(
-            key, before.get(key), after.get(key), any(each != "none" for each in comparer.effects(key))
-        )
-        for key in sorted({*before, *after})
-        if before.get(key) != after.get(key) and comparer.is_setting(key)
-    ]  # fmt: skip
-    return tuple(sorted(found, key=lambda each: not each.matters))
+def _functions(read: Sequence[Accounts]) -> list[SampledFunctions]:
+    return [each.functions for each in read if each.functions is not None]
+
+
+def _measure(steps: StepSides | None, streams: tuple[StreamAccount, StreamAccount] | None) -> Measure:
+    """The measure of the compared times, for their usual spread."""
+    if streams is not None:
+        return "throughput" if streams[0].measure == "throughput" else "latency"
+    return "runtime" if steps is None else "step"
+
+
+def _steps(read: Sequence[Sequence[Accounts]], times: Sequence[Sequence[float]]) -> StepSides | None:
+    """Both sides' mean steps; None for runs whose stages have tasks that do the same."""
+    found = [[each.step for each in side if each.step is not None] for side in read]
+    if not all(found):
+        return None
+    return StepSides(*(pooled_step(side, median(own)) for side, own in zip(found, times, strict=True)))
+
+
+def _streams(
+    read: Sequence[Sequence[Accounts]], times: Sequence[Sequence[float]]
+) -> tuple[StreamAccount, StreamAccount] | None:
+    """Both sides' streams; None for runs that are not streams."""
+    found = [[each.stream for each in side if each.stream is not None] for side in read]
+    if not all(found):
+        return None
+    one, other = (pooled_stream(side, median(own)) for side, own in zip(found, times, strict=True))
+    return one, other
 
 
 def _operator_changes(sides: Sides) -> tuple[OperatorChange, ...]:
@@ -226,16 +172,19 @@ def _operators_by_name(account: Account, comparer: Comparer) -> dict[str, Counte
 
 
 def _parts(
-    sides: Sides, found: Sequence[CauseEffect], operators: tuple[OperatorChange, ...], change_ms: float
+    sides: Sides, found: Sequence[CauseEffect], operators: tuple[OperatorChange, ...], least_ms: float
 ) -> list[Part]:
-    """The parts, without small ones, which are part of the unexplained rest."""
-    least_ms = max(SMALL * max(sides.before.runtime_ms, sides.after.runtime_ms), 0.01 * abs(change_ms))
+    """The parts, without those below `least_ms`, which are part of the unexplained rest."""
     parts = []
     for (cause, subject), of_cause in totals(found).items():
         if cause != "unexplained" and abs(sum(each.ms for each in of_cause)) >= least_ms:
             parts.append(part_of(cause, subject, of_cause, sides, operators))
-    rest_ms = change_ms - sum(each.ms for each in parts)
-    return [*parts, Unexplained(rest_ms, "measured", ())]
+    return with_rest(parts, sides.after.runtime_ms - sides.before.runtime_ms)
+
+
+def with_rest(parts: Sequence[Part], change_ms: float) -> list[Part]:
+    """The parts, with the unexplained rest of a difference."""
+    return [*parts, Unexplained(change_ms - sum(each.ms for each in parts), "measured", ())]
 
 
 def _ranked(parts: Sequence[Part], change_ms: float) -> tuple[Part, ...]:
@@ -244,20 +193,19 @@ def _ranked(parts: Sequence[Part], change_ms: float) -> tuple[Part, ...]:
     return tuple(sorted(parts, key=lambda each: (isinstance(each, Unexplained), -sign * each.ms)))
 
 
-def _with_prediction(
-    parts: Sequence[Part], predicted: PredictedChange | None, before_ms: float, change_ms: float
-) -> tuple[Part, ...]:
+def _with_prediction(parts: Sequence[Part], expected_ms: float | None, change_ms: float) -> tuple[Part, ...]:
     """The parts, with effects of fewer or more slots that the account of a stage shows elsewhere.
 
     A worker with fewer slots often has less CPU, too, for collecting garbage, compiling, and starting tasks.  So other
-    time without a measured cause belongs to the slots, as far as the prediction of the runs before expects it.
+    time without a measured cause belongs to the slots, as far as a prediction expects it: that of the side with more
+    slots for the resources of the other side, so that swapped sides have the opposite parts.
     """
     slots = next((each for each in parts if isinstance(each, ChangedSlots)), None)
-    if slots is None or predicted is None or predicted.predicted_ms is None:
+    if slots is None or expected_ms is None:
         return _ranked(parts, change_ms)
-    gap_ms = predicted.predicted_ms - before_ms - slots.ms
+    gap_ms = expected_ms - slots.ms
     moved, found = 0.0, list[Part]()
-    for each in parts:
+    for each in sorted(parts, key=lambda part: part.kind):
         take_ms = 0.0
         if isinstance(each, ComputeWait | TaskOverhead | Collected | Unexplained) and slots.ms * gap_ms > 0:
             take_ms = _within(each.ms, gap_ms - moved)
@@ -265,6 +213,16 @@ def _with_prediction(
         if each is not slots and (take_ms != each.ms or isinstance(each, Unexplained)):
             found.append(replace(each, ms=each.ms - take_ms))
     return _ranked([*found, replace(slots, ms=slots.ms + moved)], change_ms)
+
+
+def _expected_ms(
+    first: Given, last: Given, one: Account, other: Account, found: PredictedChange | None
+) -> float | None:
+    """How much longer the runs after are by their resources, as the side with more slots predicts it."""
+    if other.slots <= one.slots:
+        return None if found is None or found.predicted_ms is None else found.predicted_ms - one.runtime_ms
+    back = _predicted(last, other, one)
+    return None if back is None or back.predicted_ms is None else other.runtime_ms - back.predicted_ms
 
 
 def _within(ms: float, most_ms: float) -> float:
@@ -291,20 +249,20 @@ def _predicted(first: Given, before: Account, after: Account) -> PredictedChange
     return PredictedChange(tuple(texts), found.predicted_ms, found.interval_ms, after.runtime_ms, found.refused)
 
 
-def _side(given: Sequence[Given], accounts: Sequence[Account], one: Account) -> Side:
+def _side(given: Sequence[Given], times_ms: Sequence[float], one: Account, read: Sequence[Accounts]) -> Side:
     runs = []
-    for each, own in zip(given, accounts, strict=True):
+    for each, time_ms in zip(given, times_ms, strict=True):
         header, outcome = each.run.header(), each.run.debug(each.scope).outcome
         status = "unknown" if outcome is None else outcome.status
-        runs.append(ComparedRun(str(each.run.path), each.name, header.name, header.app_id, own.runtime_ms, status))
+        runs.append(ComparedRun(str(each.run.path), each.name, header.name, header.app_id, time_ms, status))
     return Side(
         tuple(runs),
         one.version,
-        one.runtime_ms,
+        median(times_ms),
         one.workers,
         one.slots or None,
         one.memory_bytes,
-        median(each.input_bytes for each in accounts),
+        median(each.stages.input_bytes for each in read),
     )
 
 
@@ -336,6 +294,12 @@ def _unlike_samples(before: Sequence[Given], after: Sequence[Given]) -> Iterator
     sampled = [[each.run.execution(each.scope).has_samples for each in side] for side in (before, after)]
     if (all(sampled[0]) and not any(sampled[1])) or (all(sampled[1]) and not any(sampled[0])):
         yield OneSideSampled(after=sampled[1][0])
+
+
+def _pauses(before: Sequence[Given], after: Sequence[Given]) -> Iterator[NotCompared]:
+    one, other = (median(each.run.execution(each.scope).clock.left_out_ms for each in side) for side in (before, after))
+    if max(one, other) > 0:
+        yield PausesLeftOut(one, other)
 
 
 def _not_compared(given: Sequence[Given], pairs: Sequence[Pair]) -> Iterator[NotCompared]:

@@ -38,7 +38,7 @@ def pooled(accounts: Sequence[Account]) -> Account:
             lost_workers=fmean(each.lost_workers for each in accounts),
         )
     sum_ms = sum(each.wall_ms for each in first.stages) + sum(first.wait_ms.values())
-    return _scaled(first, whole_ms, whole_ms / sum_ms if sum_ms > 0 else 1.0)
+    return scaled(first, whole_ms, whole_ms / sum_ms if sum_ms > 0 else 1.0)
 
 
 def _mean(stages: Sequence[StageAccount]) -> StageAccount:
@@ -54,7 +54,9 @@ def _mean(stages: Sequence[StageAccount]) -> StageAccount:
     return replace(first, **found)
 
 
-def _scaled(account: Account, runtime_ms: float, factor: float) -> Account:
+def scaled(account: Account, runtime_ms: float, factor: float) -> Account:
+    """An account with its wall-clock times multiplied by a factor."""
+
     def times(parts: Mapping[K, float]) -> dict[K, float]:
         return {key: ms * factor for key, ms in parts.items()}
 

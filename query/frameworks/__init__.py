@@ -20,6 +20,10 @@ from crystalperf.query.diagnose.advisor import Advisor as Advisor
 from crystalperf.query.diagnose.advisor import Job as Job
 from crystalperf.query.diagnose.advisor import Setup as Setup
 from crystalperf.query.diagnose.comparer import Comparer as Comparer
+from crystalperf.query.diagnose.comparer import OperatorAccount as OperatorAccount
+from crystalperf.query.diagnose.comparer import OperatorPlace as OperatorPlace
+from crystalperf.query.diagnose.comparer import StepAccount as StepAccount
+from crystalperf.query.diagnose.comparer import StreamAccount as StreamAccount
 from crystalperf.query.execution.execution import Ends as Ends
 from crystalperf.query.execution.execution import Growth as Growth
 from crystalperf.query.execution.execution import MemoryRule as MemoryRule

@@ -53,7 +53,7 @@ def comparison_page(
 ) -> ComparisonPage:
     """The data of the page of a comparison of these runs, in the order of its sides."""
     scope = comparison.scope
-    shown = replace(comparison, stages=comparison.stages[:MAX_STAGES])
+    shown = replace(comparison, stages=comparison.stages[:MAX_STAGES], functions=())  # those are in the flame graph
     progress("drawing the timelines")
     sides = [
         _side(runs, side, scope, [getattr(each, name) for each in shown.stages])

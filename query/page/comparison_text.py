@@ -10,8 +10,8 @@ from crystalperf.query.results.comparison import Unexplained
 from crystalperf.query.results.comparison_page import ComparisonText, PartText
 from crystalperf.query.results.page import TableText
 from crystalperf.query.text.answers import capitalised
-from crystalperf.query.text.comparison import prediction_sentence, verdict_sentence
-from crystalperf.query.text.figures import grouped, printable, time_unit
+from crystalperf.query.text.comparison import examples_sentence, prediction_sentence, unit_of, verdict_sentence
+from crystalperf.query.text.figures import grouped, printable
 from crystalperf.query.text.sentences import text_of
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ MAX_SETTINGS = 60
 def comparison_text(comparison: Comparison, header: Header, samples: Sequence[bool]) -> ComparisonText:
     """All sentences of a comparison; `header` is that of a run before, `samples` whether each side has any."""
     words = header.vocabulary
-    unit = time_unit(max(comparison.before.runtime_ms, comparison.after.runtime_ms))
+    unit = unit_of(comparison)
     names = list(dict.fromkeys(each.name for side in (comparison.before, comparison.after) for each in side.runs))
     headline, _, sure = verdict_sentence(comparison).partition("; ")
     predicted = comparison.predicted
     return ComparisonText(
         title=printable(", ".join(names[:3])),
         headline=f"{headline}.",
-        sentences=(sure,),
+        sentences=tuple(each for each in (sure, examples_sentence(comparison)) if each),
         warnings=tuple(f"{capitalised(text_of(each, comparison.words))}." for each in comparison.not_compared),
         parts=tuple(_part(each, comparison, unit) for each in comparison.parts),
         no_parts="" if comparison.parts else "No part of the runs differs.",

@@ -7,7 +7,6 @@ parents.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -17,10 +16,9 @@ from crystalperf.indexes import guard
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.indexes.places import load_part
 from crystalperf.indexes.resources import OTHER, with_other
-from crystalperf.query import sql
 from crystalperf.query.attribution.code.names import declaring_names
-from crystalperf.query.execution.evidence import sampled_sums
-from crystalperf.query.page.stacktree import Tree, least_cut, name_of, pairs, tree_of
+from crystalperf.query.execution.sampled import name_of, sampled
+from crystalperf.query.page.stacktree import Tree, least_cut, pairs, tree_of
 from crystalperf.query.results.page import FlameGraph, Labels, Sampled
 from crystalperf.query.text.figures import grouped
 from crystalperf.query.trace.records import Floats, Ints
@@ -41,9 +39,6 @@ WHY = "crystalperf index show {name} --index {index} --why"
 
 _DECIMALS = 1
 """Decimals of sampled times in ms: a sample represents about 20 ms."""
-
-_EXACT = 6
-"""Decimals of sampled times before branches are ranked; finer digits depend on the order of summation."""
 
 
 def flame_graph(
@@ -82,38 +77,6 @@ def flame_graph(
         why=WHY,
         coarsened=cut_sentence(kept, tree, cut_ms),
     )
-
-
-@dataclass(frozen=True)
-class SampledRows:
-    """Sampled time of a scope, a row for each stack and owner; see sql/sampled_stacks.sql.
-
-    stacks      the ids of all stacks, sorted, (stacks,)
-    place       position of the row's stack among them, (rows,)
-    owner       position of the row's stage, -1 for the driver
-    time_ms     (rows, kinds): a column for each resource, then waiting and unknown time
-    square_ms2  variance of the row's time, if samples are independent
-    """
-
-    stacks: Ints
-    place: Ints
-    owner: Ints
-    time_ms: Floats
-    square_ms2: Floats
-
-
-def sampled(connection: duckdb.DuckDBPyConnection, execution: Execution, stages: Sequence[str]) -> SampledRows:
-    """The sampled time of a scope by stack, and by stage of `stages`."""
-    names = with_other(execution.names)
-    query = sql.text("sampled_stacks").format(sums=sampled_sums(execution.names))
-    bounds = [execution.scope.start_ms, execution.scope.end_ms]
-    rows = connection.execute(query, [*bounds, list(stages)]).fetchnumpy()
-    stacks, place = np.unique(np.asarray(rows["stack_id"]).astype(np.int64), return_inverse=True)
-    time = np.stack([np.asarray(rows[name], dtype=np.float64) for name in names], axis=1).round(_EXACT)
-    waiting = np.where(np.asarray(rows["waits"]).astype(bool), time[:, -1], 0.0)
-    table = np.column_stack([time[:, :-1], waiting, time[:, -1] - waiting])
-    square = np.asarray(rows["square_ms2"], dtype=np.float64).round(_EXACT)
-    return SampledRows(stacks, place, np.asarray(rows["owner"]).astype(np.int64), table, square)
 
 
 def cut_sentence(kept: Tree, tree: Tree, cut_ms: float) -> str:

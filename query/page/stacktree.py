@@ -15,15 +15,8 @@ import duckdb
 import numpy as np
 
 from crystalperf.query import sql
+from crystalperf.query.execution.sampled import name_of
 from crystalperf.query.trace.records import Floats, Ints
-
-_NAMED = (
-    (r":\d+$", ""),
-    (r"(\$\$Lambda|LambdaForm\$\w+)[^\w].*\.([^.]+)$", r"\1.\2"),
-    (r"(Generated\w+Accessor|\$Proxy)\d+", r"\1"),
-)
-"""Patterns that normalize frame names: without line numbers, and without the numbers of classes that a JVM generates.
-Two JVMs number the same class differently, so their stacks would be separate trees."""
 
 Chosen = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -63,13 +56,6 @@ class Tree:
         parent = np.where(self.parent[keep] < 0, -1, number[np.maximum(self.parent[keep], 0)])
         levels = tuple(np.r_[0, np.cumsum(keep)][list(self.levels)].tolist())
         return Tree(parent, self.frame[keep], target[self.end], levels), target
-
-
-def name_of(frame: str) -> str:
-    """SQL: the normalized name of a frame."""
-    for pattern, instead in _NAMED:
-        frame = f"regexp_replace({frame}, '{pattern}', '{instead}')"
-    return frame
 
 
 def tree_of(connection: duckdb.DuckDBPyConnection, stacks: Ints) -> tuple[list[str], Tree]:

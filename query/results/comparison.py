@@ -11,9 +11,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from crystalperf.query.results.answers import Cause, Parts
+from crystalperf.query.results.flame_difference import FunctionChange
 from crystalperf.query.results.kinds import Basis, Kind
 from crystalperf.query.results.noise import Difference
 from crystalperf.query.results.refusals import Refusal
+from crystalperf.query.results.step_comparison import StepComparison
+from crystalperf.query.results.stream_comparison import StreamComparison
 from crystalperf.query.results.words import Words
 from crystalperf.query.sql.rows import Tabular
 
@@ -407,14 +410,29 @@ class OneSideSampled(NotCompared):
     after: bool
 
 
+@dataclass(frozen=True)
+class PausesLeftOut(NotCompared):
+    """The compared times lack pauses in which nothing was submitted; medians of each side, ms.
+
+    The runtime of a budget (query.compare.gate) has them, because it is from the start of the application to its end.
+    """
+
+    kind: ClassVar[str] = "pauses-left-out"
+
+    before_ms: float
+    after_ms: float
+
+
 @dataclass(frozen=True, repr=False)
 class Comparison(Tabular):
     """Whether the runs after took longer than those before, and where the difference comes from.
 
     `parts` are the largest first, the unexplained one last, and sum to `change_ms`.  `stages` are in the order of the
     largest change.  `settings` have those that matter first.  `predicted` is None if the resources that logs record are
-    the same.  `scope` is the compared part of the runs.  `steps` is the number of steps of each run of a training that
-    are compared; None for other runs, and for a part of a run.
+    the same.  `scope` is the compared part of the runs.  `step` is the mean step of each side for runs of repeated
+    steps; then all times are of one step, and the number of steps does not matter.  `stream` has the figures of
+    streams; then times are of a record or a batch (StreamComparison.measure), and there are no `stages`.
+    `functions` are those whose sampled time changed most, the largest change first; empty if a side has no samples.
     """
 
     before: Side
@@ -430,7 +448,9 @@ class Comparison(Tabular):
     not_compared: tuple[NotCompared, ...] = ()
     before_wait_ms: Mapping[Cause, float] = field(default_factory=dict)
     after_wait_ms: Mapping[Cause, float] = field(default_factory=dict)
-    steps: int | None = None
+    step: StepComparison | None = None
+    stream: StreamComparison | None = None
+    functions: tuple[FunctionChange, ...] = ()
     words: Words = field(default_factory=Words)
 
     @property
@@ -443,8 +463,11 @@ class Comparison(Tabular):
         """Whether the verdict holds for whole jobs.
 
         A run that failed, or whose log has no end, would have taken longer.  So "longer" holds if all runs before are
-        complete, "shorter" if all runs after are, and no change only if all are.
+        complete, "shorter" if all runs after are, and no change only if all are.  Streams whose logs have no times are
+        never decided.
         """
+        if self.stream is not None:
+            return self.stream.measure is not None
         incomplete = [any(each.status in INCOMPLETE for each in side.runs) for side in (self.before, self.after)]
         return not any(incomplete) or (self.difference.verdict == "longer" and not incomplete[0]) or (
             self.difference.verdict == "shorter" and not incomplete[1]

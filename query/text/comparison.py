@@ -7,22 +7,32 @@ from collections.abc import Sequence
 from crystalperf.query.results import comparison as results
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.answers import capitalised, cause_words
-from crystalperf.query.text.figures import change, percent, time_unit
+from crystalperf.query.text.figures import TimeUnit, change, percent, time_unit
 from crystalperf.query.text.sentences import CORE, text_of
+from crystalperf.query.text.stream_comparison import stream_verdict, what_takes
 from crystalperf.query.trace.amounts import counted, lasting, volume
-from crystalperf.query.trace.vocabulary import plural
+from crystalperf.query.trace.vocabulary import plural, with_article
 
 OPERATORS_SHOWN = 3
 SETTINGS_SHOWN = 2
+
+
+def unit_of(found: results.Comparison) -> TimeUnit:
+    """The unit of all times of a comparison; those of a step have a decimal, because parts of it are short."""
+    longest_ms = max(found.before.runtime_ms, found.after.runtime_ms)
+    unit = time_unit(longest_ms)
+    if found.stream is not None and longest_ms < 1:
+        return TimeUnit("µs", 1e-3, 1)
+    return TimeUnit("ms", 1.0, 1) if found.step is not None and 20 <= longest_ms < 2_000 else unit
 
 
 def verdict_sentence(found: results.Comparison) -> str:
     """Whether the runs after took longer, with the range of the ratio and its basis."""
     seen = found.difference
     before_ms, after_ms = found.before.runtime_ms, found.after.runtime_ms
-    unit = time_unit(max(before_ms, after_ms))
-    steps = f" for {counted(found.steps, 'step')}" if found.steps else ""
-    times = f"{unit.text(after_ms)} instead of {unit.text(before_ms)}{steps} ({change(after_ms, before_ms)})"
+    unit = unit_of(found)
+    what = what_takes(found) if found.step is None else f"{with_article(found.words.vocabulary.scope)} takes "
+    times = f"{what}{unit.text(after_ms)} instead of {unit.text(before_ms)} ({change(after_ms, before_ms)})"
     low, high = (change(each, 1.0) for each in (seen.ratio_low, seen.ratio_high))
     runs = seen.runs_before + seen.runs_after
     basis = {
@@ -30,6 +40,8 @@ def verdict_sentence(found: results.Comparison) -> str:
         "typical spread": "by the usual spread of such jobs",
     }[seen.source]
     sure = f"90 % range: {low} to {high}, {basis}"
+    if first := stream_verdict(found):
+        return f"{first}."
     if not found.decided:
         return f"Not decided: {times}; not all runs are complete."
     if seen.verdict != "no change":
@@ -38,6 +50,16 @@ def verdict_sentence(found: results.Comparison) -> str:
         word = "longer" if seen.ratio > 1 else "shorter"
         return f"Probably {word}: {times}; {sure}. Compare several runs of each side to be sure."
     return f"No change beyond noise: {times}; {sure}."
+
+
+def examples_sentence(found: results.Comparison) -> str:
+    """The time of an example, if both sides have batches of other sizes; '' otherwise."""
+    step = found.step
+    if step is None or not step.before.batch or not step.after.batch or step.before.batch == step.after.batch:
+        return ""
+    before_ms, after_ms = found.before.runtime_ms / step.before.batch, found.after.runtime_ms / step.after.batch
+    before, after = (f"{each:.3g} ms" for each in (before_ms, after_ms))
+    return f"An example takes {after} instead of {before} ({change(after_ms, before_ms)})."
 
 
 def prediction_sentence(found: results.PredictedChange, words: Words) -> str:
@@ -63,10 +85,10 @@ def setting_words(found: results.SettingChange) -> str:
     return f"{found.key}: {before} → {after}"
 
 
-def operator_words(found: Sequence[results.OperatorChange]) -> str:
-    """The operators that were added and that are gone, without those that are neither."""
-    added = [_times(each.name, each.after - each.before) for each in found if each.after > each.before]
-    gone = [_times(each.name, each.before - each.after) for each in found if each.before > each.after]
+def operator_words(found: Sequence[results.OperatorChange], *, count: bool = True) -> str:
+    """The operators that were added and that are gone, without those that are neither; each with its number."""
+    added = [_times(each.name, each.after - each.before if count else 1) for each in found if each.after > each.before]
+    gone = [_times(each.name, each.before - each.after if count else 1) for each in found if each.before > each.after]
     return "; ".join(
         f"{word} {', '.join(names[:OPERATORS_SHOWN])}{' …' if len(names) > OPERATORS_SHOWN else ''}"
         for word, names in (("added:", added), ("gone:", gone))
@@ -93,7 +115,8 @@ def _for_same(before_bytes: float, after_bytes: float) -> str:
     return f"for {volume(after_bytes)} instead of {volume(before_bytes)}"
 
 
-def _instead(before_ms: float, after_ms: float) -> str:
+def instead(before_ms: float, after_ms: float) -> str:
+    """Two times, in a unit that shows their difference."""
     before, after = lasting(before_ms), lasting(after_ms)
     if before == after and max(before_ms, after_ms) < 1_000:
         before, after = f"{before_ms:.0f} ms", f"{after_ms:.0f} ms"
@@ -137,7 +160,7 @@ def changed_memory(part: results.ChangedMemory, words: Words) -> str:
     if part.before_spill_bytes or part.after_spill_bytes:
         facts.append(f"spilled {volume(part.after_spill_bytes)} instead of {volume(part.before_spill_bytes)}")
     if part.before_gc_ms or part.after_gc_ms:
-        facts.append(f"garbage collection {_instead(part.before_gc_ms, part.after_gc_ms)}")
+        facts.append(f"garbage collection {instead(part.before_gc_ms, part.after_gc_ms)}")
     return f"memory: {'; '.join(facts)}"
 
 
@@ -148,12 +171,12 @@ def spilled(part: results.Spilled, _words: Words) -> str:
 
 @CORE.of(results.Collected)
 def collected(part: results.Collected, words: Words) -> str:
-    return f"garbage collection: {_instead(part.before_ms, part.after_ms)} of {words.vocabulary.task} time"
+    return f"garbage collection: {instead(part.before_ms, part.after_ms)} of {words.vocabulary.task} time"
 
 
 @CORE.of(results.DeviceRate)
 def device_rate(part: results.DeviceRate, words: Words) -> str:
-    times = _instead(part.before_ms, part.after_ms)
+    times = instead(part.before_ms, part.after_ms)
     same = _for_same(part.before_bytes, part.after_bytes)
     return f"{words.device_name(part.resource)}: {times} of {words.vocabulary.task} time {same}"
 
@@ -161,31 +184,31 @@ def device_rate(part: results.DeviceRate, words: Words) -> str:
 @CORE.of(results.ComputeTime)
 def compute_time(part: results.ComputeTime, _words: Words) -> str:
     same = _for_same(part.before_bytes, part.after_bytes)
-    return f"CPU time of the same plan: {_instead(part.before_ms, part.after_ms)} {same}"
+    return f"CPU time of the same plan: {instead(part.before_ms, part.after_ms)} {same}"
 
 
 @CORE.of(results.ComputeWait)
 def compute_wait(part: results.ComputeWait, words: Words) -> str:
     task = words.vocabulary.task
     if part.start_ratio is None:
-        return f"waiting for a CPU: {_instead(part.before_ms, part.after_ms)} of {task} time"
+        return f"waiting for a CPU: {instead(part.before_ms, part.after_ms)} of {task} time"
     start = f"starting a {task} takes {part.start_ratio:.1f} times as long"
     speed = "slower or more shared" if part.start_ratio > 1 else "faster or less shared"
     if (part.after_ms - part.before_ms) * part.ms <= 0:  # another number of slots changes the sum of all tasks, too
         return f"CPUs are {speed}: {start}"
-    return f"CPUs are {speed}: {start}; time on no resource {_instead(part.before_ms, part.after_ms)}"
+    return f"CPUs are {speed}: {start}; time on no resource {instead(part.before_ms, part.after_ms)}"
 
 
 @CORE.of(results.Delegated)
 def delegated(part: results.Delegated, words: Words) -> str:
     who = plural(words.vocabulary.delegate) if words.vocabulary.delegate else "processes that compute for others"
-    return f"{who}: {_instead(part.before_ms, part.after_ms)} for the same data"
+    return f"{who}: {instead(part.before_ms, part.after_ms)} for the same data"
 
 
 @CORE.of(results.Reading)
 def reading(part: results.Reading, words: Words) -> str:
     same = _for_same(part.before_bytes, part.after_bytes)
-    return f"{plural(words.vocabulary.stage)} that read input: {_instead(part.before_ms, part.after_ms)} {same}"
+    return f"{plural(words.vocabulary.stage)} that read input: {instead(part.before_ms, part.after_ms)} {same}"
 
 
 @CORE.of(results.ChangedVersion)
@@ -214,7 +237,7 @@ def changed_tasks(part: results.ChangedTasks, words: Words) -> str:
 
 @CORE.of(results.TaskOverhead)
 def task_overhead(part: results.TaskOverhead, words: Words) -> str:
-    times = f"starting and ending {words.vocabulary.tasks}: {_instead(part.before_ms, part.after_ms)}"
+    times = f"starting and ending {words.vocabulary.tasks}: {instead(part.before_ms, part.after_ms)}"
     if part.before_tasks == part.after_tasks:
         return times
     return f"{times}, for {part.after_tasks:.0f} instead of {part.before_tasks:.0f}"
@@ -229,7 +252,7 @@ def lost_workers(part: results.LostWorkers, words: Words) -> str:
 
 @CORE.of(results.Repeated)
 def repeated(part: results.Repeated, words: Words) -> str:
-    return f"failed and repeated {words.vocabulary.tasks}: {_instead(part.before_ms, part.after_ms)}"
+    return f"failed and repeated {words.vocabulary.tasks}: {instead(part.before_ms, part.after_ms)}"
 
 
 @CORE.of(results.ChangedPlan)
@@ -251,7 +274,7 @@ def changed_work(part: results.ChangedWork, words: Words) -> str:
 
 @CORE.of(results.Waited)
 def waited(part: results.Waited, words: Words) -> str:
-    return f"{cause_words(part.cause, words.vocabulary)}: {_instead(part.before_ms, part.after_ms)}"
+    return f"{cause_words(part.cause, words.vocabulary)}: {instead(part.before_ms, part.after_ms)}"
 
 
 @CORE.of(results.Unexplained)
@@ -281,3 +304,12 @@ def one_side_sampled(found: results.OneSideSampled, words: Words) -> str:
 def not_succeeded(found: results.NotSucceeded, _words: Words) -> str:
     what = "failed" if found.status == "failed" else "has no end in its log"
     return f"{found.run} {what}, so its time is not that of the whole job"
+
+
+@CORE.of(results.PausesLeftOut)
+def pauses_left_out(found: results.PausesLeftOut, _words: Words) -> str:
+    sides = f"{lasting(found.before_ms)} before and {lasting(found.after_ms)} after"
+    return (
+        f"pauses in which nothing was submitted are left out, {sides}: scope `whole` includes them, as budgets of"
+        " runtimes do"
+    )

@@ -51,6 +51,8 @@ def _core() -> Sentences:
         "refusals",
         "assumptions",
         "comparison",
+        "step_comparison",
+        "stream_comparison",
         "gate",
     ):
         import_module(f"crystalperf.query.text.{subject}")

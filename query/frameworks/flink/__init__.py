@@ -8,6 +8,7 @@ chained_operators.py  time by operator of a chain, from samples
 planning.py  models another parallelism and other slots
 stream.py    a streaming job as a flow of records; held.py: how long its operators hold them
 unbounded.py how busy a stream without collected metrics was
+comparing.py streams without collected metrics, compared by how busy they were
 advise.py    advice; recommendations.py: the kinds of recommendations
 private.py   what is redacted in plans
 collect.py   an archive of a job from a running cluster; poll.py, series.py, tables.py: its metrics
@@ -23,6 +24,7 @@ from crystalperf.query.frameworks import Advisor, Frames, Framework, Planner, Re
 from crystalperf.query.frameworks.flink import (
     advise,
     chained_operators,
+    comparing,
     files,
     frames,
     notes,
@@ -94,6 +96,7 @@ FLINK = Framework(
         slots_bring_cpu=False,  # slots share the CPU of their TaskManager
         checked_settings=lambda _run: {"tasks"},  # parallelism of all vertices (docs/flink.md)
     ),
+    comparer=comparing.COMPARER,
     advisor=Advisor(
         idle_advice=advise.idle_advice,
         required_recording=advise.required_recording,

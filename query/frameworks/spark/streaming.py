@@ -8,8 +8,10 @@ import duckdb
 
 from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution
+from crystalperf.query.frameworks import StreamAccount
 from crystalperf.query.frameworks.spark.remarks import BatchPart, FallsBehind, MoreQueries, Pace, StreamingQuery
 from crystalperf.query.results.remarks import Remark
+from crystalperf.query.results.stream_comparison import StreamSide
 
 BUSY = 0.95
 """Share of the time in triggers above which a query has no capacity left, if it ran several batches."""
@@ -22,12 +24,39 @@ _PARTS = ("add_batch_ms", "latest_offset_ms", "query_planning_ms", "wal_commit_m
 
 def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
     """A remark for each streaming query with batches within a scope, the one with most time first."""
+    found = _queries(connection, execution)
+    shown: list[Remark] = [streaming_query(each) for each in found[:_MAX_QUERIES]]
+    return [*shown, MoreQueries(len(found) - _MAX_QUERIES)] if len(found) > _MAX_QUERIES else shown
+
+
+def _queries(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[dict[str, Any]]:
+    """The rows of batches.sql of a scope."""
     question = sql.text("batches", __package__)
     answer = connection.execute(question, {"start": execution.scope.start_ms, "end": execution.scope.end_ms})
     names = [each[0] for each in answer.description or ()]
-    found = [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
-    shown: list[Remark] = [streaming_query(each) for each in found[:_MAX_QUERIES]]
-    return [*shown, MoreQueries(len(found) - _MAX_QUERIES)] if len(found) > _MAX_QUERIES else shown
+    return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+
+
+def mean_batch(connection: duckdb.DuckDBPyConnection, execution: Execution) -> StreamAccount | None:
+    """The mean batch of the streaming query with most time, by its parts; None if no batch had input."""
+    row = next((each for each in _queries(connection, execution) if each["batches"] and each["trigger_ms"]), None)
+    if row is None:
+        return None
+    count = row["batches"]
+    parts = {key.removesuffix("_ms"): (row[key] or 0.0) / count for key in _PARTS}
+    parts["rest"] = row["trigger_ms"] / count - sum(parts.values())
+    pace, first, last = _pace(row), row["waiting_first"], row["waiting_last"]
+    passed_s = (row["interval_ms"] or 0.0) * (count - 1) / 1e3
+    figures = StreamSide(
+        input_per_s=row["input_rate"],
+        output_per_s=None,
+        max_per_s=row["processed_rate"],
+        latency_ms=None,
+        keeps_up=None if pace == "unknown" else pace != "falls-behind",
+        queued_per_s=(last - first) / passed_s if first is not None and last is not None and passed_s > 0 else None,
+        limit="",
+    )
+    return StreamAccount("batch", figures, {}, {("batch", name): ms for name, ms in parts.items() if ms})
 
 
 def falls_behind(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Remark | None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks.ml.pytorch import (
+    batch,
     collectives,
     first_uses,
     impossible,
@@ -169,8 +170,9 @@ def _properties(processes: Sequence[Process]) -> dict[str, str]:
     """Properties on which predictions and answers depend."""
     info = processes[0].header.get("distributedInfo")
     facts = info if isinstance(info, dict) else {}
-    world_size = facts.get("world_size")
+    world_size, examples = facts.get("world_size"), batch.examples(processes[0])
     return {
+        "batch": "" if examples is None else str(examples),
         "backend": str(facts["backend"])[:40] if isinstance(facts.get("backend"), str) else "",
         "world_size": str(world_size) if isinstance(world_size, int) else "",
         "traced": str(len(processes)),

@@ -222,6 +222,11 @@ def swapped(before: str, after: str, properties: Mapping[str, str] | None = None
     return Swap(whole / faster, new.memory_gbps / old.memory_gbps, latency, tuple(dict.fromkeys(unknown)))
 
 
+def arithmetic(mix: str) -> Unit | None:
+    """The unit of most of a run's products, by its property MIX; None if it has none."""
+    return max(_mix(mix).items(), key=lambda each: each[1])[0] if mix else None
+
+
 def _mix(text: str) -> dict[Unit, float]:
     times = dict(each.rpartition(":")[::2] for each in text.split())
     found = {unit: float(times[unit]) for unit in UNITS if unit in times}

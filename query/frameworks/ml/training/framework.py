@@ -7,9 +7,10 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from crystalperf.query.frameworks import Comparer, Frames, Framework, Planner, Reader, Setup
+from crystalperf.query.frameworks import Frames, Framework, Planner, Reader, Setup
 from crystalperf.query.frameworks.ml.training import (
     batches,
+    comparing,
     devices,
     operator_times,
     rules,
@@ -28,18 +29,6 @@ if TYPE_CHECKING:
 
     from crystalperf.query.execution.execution import Execution
     from crystalperf.query.results.answers import Efficiency
-
-COMPARER = Comparer(
-    settings={
-        "accelerator": ("compute",),
-        "accelerators": ("slots",),
-        "backend": ("compute",),
-        "processes": ("slots",),
-        "synchronous": ("slots",),
-        "world_size": ("slots",),
-    },
-    measured=True,
-)
 
 PLANNER = Planner(
     configured=scenarios.configured,
@@ -107,7 +96,7 @@ def of_training(
             log_hint=log_hint,
         ),
         planner=PLANNER,
-        comparer=COMPARER,
+        comparer=comparing.COMPARER,
         advisor=replace(rules.RULES, setup=setup, sentences=sentences.SENTENCES, efficiency=_efficiency),
     )
 
