@@ -52,6 +52,7 @@ def _core() -> Sentences:
         "assumptions",
         "comparison",
         "gate",
+        "tuning",
     ):
         import_module(f"crystalperf.query.text.{subject}")
     return CORE

@@ -9,6 +9,7 @@ interactive.py  whether a person submits the work
 scheduling.py   slots, locality, job barriers; partitions.py: partitioning; memory.py: the heap
 rules.py        advice for findings, and findings of Spark alone; waits.py: of slots and speculative copies
 advise/         recommendations with old and new values; recommendations.py: the kinds
+tunable.py      settings that a search for a configuration may change
 comparing.py    settings and operators that matter if runs are compared
 private.py      what is redacted in plans
 history.py      logs from a History Server
@@ -40,6 +41,7 @@ from crystalperf.query.frameworks.spark import (
     setup,
     sql_operators,
     trace,
+    tunable,
     waits,
 )
 from crystalperf.query.trace.vocabulary import Vocabulary
@@ -118,6 +120,7 @@ SPARK = Framework(
         rules.RULES,
         candidates=advise.candidates,
         resizing_candidate=advise.resized,
+        tunable=tunable.tunable,
         metrics={"shuffle": "exchanged"},
         setup=setup.SETUP,
         sentences=sentences.SENTENCES,
