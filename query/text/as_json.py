@@ -53,7 +53,7 @@ from crystalperf.query.results.page import PageData
 from crystalperf.query.results.recommendations import Recommendation
 from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.remarks import Remark
-from crystalperf.query.results.tuning import NotTuned, Tuning
+from crystalperf.query.results.tuning import NotTuned, TunedSetting, Tuning
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.sentences import lines_of, text_of
@@ -234,8 +234,8 @@ def _schema(answer: type) -> dict[str, Any]:
     if "Part" in known:
         known |= {each.__name__: _of_kind(each) for each in (Part, NotCompared)}
     known = _reachable(answer.__name__, {name: _wordless(shape) for name, shape in known.items()})
-    if "Recommendation" in known:
-        _recommend(known["Recommendation"])
+    for name in known.keys() & {each.__name__ for each in (Recommendation, TunedSetting)}:
+        _recommend(known[name])
     for shape in known.values():  # all fields are always present, so none has a default
         if "description" in shape:
             shape["description"] = cleandoc(shape["description"])
