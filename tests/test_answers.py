@@ -470,6 +470,9 @@ def check(value: Any, schema: Mapping[str, Any], whole: Mapping[str, Any]) -> No
         schema = whole["$defs"][schema["$ref"].rpartition("/")[2]]
     if "anyOf" in schema:
         fitting = [each for each in schema["anyOf"] if (each.get("type") == "null") == (value is None)]
+        if len(fitting) > 1:  # a value of a setting: text, a number or a flag
+            assert isinstance(value, str | int | float), value
+            return None
         assert len(fitting) == 1, schema
         return check(value, fitting[0], whole)
     if "const" in schema:
