@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from crystalperf.indexes.errors import InputError, SettingError
 from crystalperf.query.advise.configurations import Grid, Limits
 from crystalperf.query.advise.search import search
 from crystalperf.query.advise.tuning import Tuner
+from crystalperf.query.frameworks.spark.partitions import LARGEST_PART, OPEN_COST, Parallelism, split_tasks
 from crystalperf.query.results.tuning import Goal, Tuning
 from crystalperf.query.text.tuning import fragment
 from tests.reading import profiled
@@ -88,7 +90,9 @@ def test_search_passes_over_impossible_points() -> None:
 @pytest.mark.parametrize("goal", ["time", "cost"])
 @pytest.mark.parametrize("limits", [Limits(), Limits(cores=8, memory=8 * 2**30)])
 def test_search_is_as_good_as_exhaustive_search_of_a_real_run(goal: Goal, limits: Limits) -> None:
-    grid = Grid([profiled(DEMO).tuned_job("demo")], goal, limits)
+    job = profiled(DEMO).tuned_job("demo")
+    knobs = [replace(each, values=each.values[::3]) for each in job.tunable.knobs if each.key != "split"]
+    grid = Grid([replace(job, tunable=replace(job.tunable, knobs=tuple(knobs)))], goal, limits)
     tuner = Tuner(grid)
     every = [tuner.at(point) for point in itertools.product(*map(range, grid.sizes))]
     best = min(each for each in every if each is not None)
@@ -191,6 +195,65 @@ def test_two_runs_of_different_frameworks_are_refused() -> None:
 def test_invalid_limit_is_one_sentence(limit: str) -> None:
     with pytest.raises(SettingError):
         tuned(BUILDER, limits=limit)
+
+
+# Other frameworks and settings ----------------------------------------------------------------------------------------
+
+
+def test_parallelism_of_a_stream_needs_slots_and_raises_its_rate() -> None:
+    ads = LAB / "sweeps" / "flink" / "011-ads-0"
+    answer = tuned(ads, limits="workers=4")
+    found = {"workers": 2.0, "cores": 2.0, **values(answer)}
+    subtasks = [value for key, value in found.items() if key.startswith("tasks.")]
+    assert subtasks
+    assert max(subtasks) <= found["workers"] * found["cores"]
+    assert answer.cost_unit == "worker-hours"
+    rates = answer.runs[0].rate_per_s
+    assert rates is not None
+    assert rates[1] > 1.2 * rates[0]
+    assert "setParallelism(" in fragment(answer)
+    assert {"taskmanager.memory.managed.size", "execution.buffer-timeout.interval"} <= {
+        each.setting for each in answer.not_tuned
+    }
+
+
+def test_stream_that_saves_workers_keeps_twice_its_rate() -> None:
+    ads = LAB / "sweeps" / "flink" / "011-ads-0"
+    answer = tuned(ads, goal="cost")
+    rates = answer.runs[0].rate_per_s
+    facts = profiled(ads).baseline().stream
+    assert values(answer)["workers"] == 1
+    assert rates is not None
+    assert facts is not None
+    assert rates[1] >= 2 * facts.recorded_per_s / 1.03
+
+
+def test_batch_of_a_training_changes_only_within_a_stated_limit() -> None:
+    cnn = LAB / "sweeps" / "pytorch" / "cnn-r2-c0.6-n200.0"
+    assert not tuned(cnn).setting
+    assert "changes-result" in {each.kind for each in tuned(cnn).not_tuned}
+    answer = tuned(cnn, limits="batch=4x")
+    assert answer.setting == "input=4x"
+    assert answer.runs[0].work_ratio == 4
+    assert answer.settings[0].saving.ms is not None
+    assert answer.settings[0].saving.ms > 0
+
+
+@pytest.mark.parametrize(
+    ("count", "read_mib", "largest_mib", "cost_mib", "ratio", "then"),
+    [
+        (800, 100, 0.125, 0.001, 1024, 2),  # splits of 128 kB become half of the files each
+        (800, 100, 0.125, 0.001, 8, 100),
+        (1, 200, 2048, 2048, 0.05, 2),  # one split of up to 2 GiB, of which two slots get half each
+        (1, 110, 128, 4, 0.4, None),  # Spark had planned two: it cannot split the file
+        (2, 200, 128, 4, 0.25, None),  # a split for each slot: how large the files are is unknown
+    ],
+)
+def test_file_partitions_follow_their_size_where_it_determined_them(
+    count: int, read_mib: float, largest_mib: float, cost_mib: float, ratio: float, then: int | None
+) -> None:
+    settings = {LARGEST_PART: f"{largest_mib * 1024:.0f}k", OPEN_COST: f"{cost_mib * 1024:.0f}k"}
+    assert split_tasks(Parallelism(2, 2, settings, split=ratio), count, read_mib * 2**20) == then
 
 
 # How it is written ----------------------------------------------------------------------------------------------------

@@ -47,12 +47,13 @@ _LEAST, _MOST = 24, 160
 
 @dataclass(frozen=True)
 class Limits:
-    """The most that a configuration may ask for: slots and memory (bytes) of all workers, workers, and the longest
-    runtime; None where the recorded run sets it."""
+    """The most that a configuration may ask for: slots and memory (bytes) of all workers, workers, input as a ratio,
+    and the longest runtime; None where the recorded run sets it."""
 
     cores: float | None = None
     memory: float | None = None
     workers: float | None = None
+    input: float | None = None
     deadline_ms: float | None = None
 
 
@@ -135,6 +136,11 @@ class Grid:
         return {each.key: _thinned(self._values_of(each), each.recorded, room) for each in knobs}
 
     @property
+    def slots_cost(self) -> bool:
+        """Whether slots are what a configuration costs, not workers."""
+        return self.jobs[0].tunable.slots_cost
+
+    @property
     def sizes(self) -> list[int]:
         return [len(self.shapes), len(self.memories), *(len(each) for each in self.others.values())]
 
@@ -147,19 +153,32 @@ class Grid:
 
     def _values_of(self, knob: Knob) -> list[float]:
         """The values of a knob for all runs, ascending, with the recorded one."""
+        if knob.on_demand and self.limits.input is None:
+            return [knob.recorded]
         found = {knob.recorded, *knob.values}
         for job in self.jobs[1:]:
             other = job.tunable.knob(knob.key)
             found |= {other.recorded, *other.values} if other is not None and other.unit != "times" else set()
-        return sorted(found)
+        most = self.limits.input if knob.on_demand and self.limits.input is not None else math.inf
+        return sorted(each for each in found if each <= most or each == knob.recorded)
+
+    def bounds(self, stated: Sequence[str]) -> dict[str, float]:
+        """The limits of the search: those that the user stated, and unless it chooses machines, what the runs had."""
+        had = [key for key in ("cores", "memory") if key in self.knobs and self.prices is None]
+        had += ["workers"] if "workers" in self.knobs and not self.slots_cost else []
+        return {key: self.most_of(key) for key in dict.fromkeys((*had, *stated))}
 
     def most_of(self, key: str) -> float:
         """The limit of slots (`cores`), workers or memory of all workers, by default as the largest run had."""
         stated: float | None = getattr(self.limits, key)
         if stated is not None:
             return stated
+        if key == "input":
+            return 1.0
         if key == "workers":
-            return math.inf
+            return math.inf if self.slots_cost else max(job.tunable.recorded("workers") for job in self.jobs)
+        if key == "cores" and self.limits.workers is not None:
+            return self.limits.workers * max(job.tunable.recorded("cores") for job in self.jobs)
         had = []
         for job in self.jobs:
             workers, value = (job.tunable.recorded(each) for each in ("workers", key))
@@ -262,7 +281,8 @@ class Grid:
     def allows(self, values: Values) -> bool:
         """Whether a configuration is within the limits, and the framework runs with it."""
         workers, cores = values.get("workers", 1.0), values.get("cores", 1.0)
-        if self.prices is None and {"workers", "cores"} & self.knobs.keys() and workers * cores > self.most_of("cores"):
+        is_bound = self.prices is None and bool({"workers", "cores"} & self.knobs.keys())
+        if is_bound and (workers * cores > self.most_of("cores") or workers > self.most_of("workers")):
             return False
         memory, recorded = values.get("memory"), self.recorded.get("memory")
         if self.prices is None and memory is not None and recorded is not None:
@@ -290,16 +310,18 @@ def _own(job: Job, values: Mapping[str, float]) -> dict[str, float]:
 def limits_of(texts: Sequence[str], words: Vocabulary, deadline_ms: float | None) -> Limits:
     """Limits from KEY=VALUE texts, also several in one, separated by commas.  Raises SettingError."""
     settings = settings_of((), words)
-    known = {key: settings[key] for key in ("cores", "memory", "workers")}
+    known = {key: settings[key] for key in ("cores", "memory", "workers", "input")}
     parts = [part.strip() for text in texts for part in text.split(",")]
     found = parse_settings(parts, known, words.settings, lists=False)
-    for (value,) in found.values():
-        if value.absolute is None:
+    for key, (value,) in found.items():
+        if value.absolute is None and key != "input":
             raise SettingError(
                 f"{value.describe()}: a limit is an absolute value, for example cores=32 or memory=64GiB"
             )
-    amounts = {key: value.absolute for key, (value,) in found.items()}
-    return Limits(amounts.get("cores"), amounts.get("memory"), amounts.get("workers"), deadline_ms)
+    amounts = {key: value.ratio if key == "input" else value.absolute for key, (value,) in found.items()}
+    return Limits(
+        amounts.get("cores"), amounts.get("memory"), amounts.get("workers"), amounts.get("input"), deadline_ms
+    )
 
 
 def prices_of(path: Path | None, ran_on: str) -> Prices | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from crystalperf.query.advise.configurations import SHAPE, Grid, Job, Shape
 from crystalperf.query.advise.search import Found, Point, search
@@ -18,10 +18,13 @@ from crystalperf.query.execution.scenario import is_unchecked
 from crystalperf.query.execution.tunable import Knob, Values
 from crystalperf.query.results.answers import Prediction
 from crystalperf.query.results.recommendations import Saving
-from crystalperf.query.results.tuning import NotPredicted, NotTuned, TunedRun, TunedSetting, Tuning
+from crystalperf.query.results.tuning import ChangesResult, NotPredicted, NotTuned, TunedRun, TunedSetting, Tuning
 
 ALIKE = 0.01
 """Relative difference of times and costs that counts as none."""
+
+HEADROOM = 2.0
+"""A stream that saves cost sustains this many times its recorded rate, if it did before."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +70,17 @@ class Tuner:
         cost = self.cost_ratio(values, shape, answers)
         first, second = (time, cost) if self.grid.goal == "time" else (cost, time)
         changes = sum(len(self.texts(job, values)) for job in self.grid.jobs)
-        late = 0.0 if self.grid.goal == "time" else math.ceil(max(math.log(self._lateness(answers, time)), 0.0) / ALIKE)
+        late = 0.0 if self.grid.goal == "time" else self._late(answers, [each or 0.0 for each in times])
         return late, _step(first), _step(second), changes, first, second
 
-    def _lateness(self, answers: Sequence[Prediction], time: float) -> float:
-        """The longest runtime over the longest that the user accepts."""
+    def _late(self, answers: Sequence[Prediction], times: Sequence[float]) -> float:
+        """By how many steps a configuration is too slow for the goal cost; 0 if it is not."""
         deadline_ms = self.grid.limits.deadline_ms
-        if deadline_ms is None:
-            return time / (1 + NOTICEABLE)
-        return max((each.predicted_ms or math.inf) / deadline_ms for each in answers)
+        worst = max(
+            _lateness(job.baseline, answer, ratio, deadline_ms)
+            for job, answer, ratio in zip(self.grid.jobs, answers, times, strict=True)
+        )
+        return math.inf if math.isinf(worst) else float(math.ceil(max(math.log(worst), 0.0) / ALIKE))
 
     def cost_ratio(self, values: Values, shape: Shape, answers: Sequence[Prediction]) -> float:
         """The cost of a configuration over that of the recorded run, of the run for which it is highest."""
@@ -89,13 +94,14 @@ class Tuner:
         """The price of a configuration for an hour, or its number of slots."""
         if self.grid.prices is not None or not {"workers", "cores"} & self.grid.knobs.keys():
             return shape.per_hour
-        return values.get("workers", 1.0) * values.get("cores", 1.0)
+        return values.get("workers", 1.0) * (values.get("cores", 1.0) if self.grid.slots_cost else 1.0)
 
     def cost(self, job: Job, answer: Prediction, per_hour: float | None) -> float | None:
         """The cost of a run, for a stream that of an hour; `per_hour` None is the recorded configuration's."""
         if per_hour is None:
             workers, cores = (job.tunable.recorded(key) for key in ("workers", "cores"))
-            per_hour = workers * (cores if self.grid.prices is None else self.grid.prices.ran_on.price_per_hour)
+            per_worker = cores if self.grid.slots_cost else 1.0
+            per_hour = workers * (per_worker if self.grid.prices is None else self.grid.prices.ran_on.price_per_hour)
         if answer.stream is not None:
             return per_hour
         return None if answer.predicted_ms is None else per_hour * answer.predicted_ms / answer.work_ratio / 3.6e6
@@ -120,7 +126,7 @@ class Tuner:
         return Shape({}, per_hour, had.name if had is not None else "")
 
     def _pruned(self, values: Values, shape: Shape) -> Values:
-        """A configuration without the changes that make it no better."""
+        """A configuration without the changes that make it no better; noticeably, for settings without reruns."""
         for key in reversed(list(self.grid.knobs)):
             if key in shape.values and self.grid.prices is not None:
                 continue
@@ -128,7 +134,8 @@ class Tuner:
             kept = {**values, key: self.grid.recorded[key]}
             if kept != values and self.grid.allows(kept):
                 after = self.score(kept, shape)
-            if before is not None and after is not None and _is_alike(after, before):
+            step = NOTICEABLE if is_unchecked(key) else ALIKE
+            if before is not None and after is not None and _is_alike(after, before, step):
                 values = kept
         return values
 
@@ -144,20 +151,18 @@ class Tuner:
     def _answer(self, values: Values, shape: Shape, found: Found) -> Tuning:
         answers, first = self.predicted(values), self.grid.jobs[0]
         changed = [key for key in values if not math.isclose(values[key], self.grid.recorded.get(key, 1.0))]
-        stated = tuple(key for key in ("cores", "memory", "workers") if getattr(self.grid.limits, key) is not None)
-        bound = [key for key in ("cores", "memory") if key in self.grid.knobs] + (
-            ["workers"] if "workers" in stated else []
-        )
+        names = ("cores", "memory", "workers", "input")
+        stated = tuple(key for key in names if getattr(self.grid.limits, key) is not None)
         per_hour = self.per_hour(values, shape) if changed else None
         assumptions = tuple(dict.fromkeys(each for answer in answers for each in answer.assumptions))
-        settings = sorted(self._lines(values, shape, changed, answers), key=lambda each: -(each.saving.ms or 0.0))
+        settings = sorted(self._lines(values, shape, changed), key=lambda each: -(each.saving.ms or 0.0))
         return Tuning(
             goal=self.grid.goal,
             measure=first.baseline.measure,
-            limits={key: self.grid.most_of(key) for key in bound if self.grid.prices is None or key in stated},
+            limits=self.grid.bounds(stated),
             stated=stated,
             deadline_ms=self.grid.limits.deadline_ms,
-            cost_unit="slot-hours" if self.grid.prices is None else "price",
+            cost_unit="price" if self.grid.prices else "slot-hours" if self.grid.slots_cost else "worker-hours",
             machine=shape.machine,
             runs=tuple(self._run(job, each, per_hour) for job, each in zip(self.grid.jobs, answers, strict=True)),
             setting=", ".join(self.texts(first, values)) if changed else "",
@@ -189,9 +194,7 @@ class Tuner:
             rates,
         )
 
-    def _lines(
-        self, values: Values, shape: Shape, changed: Sequence[str], answers: Sequence[Prediction]
-    ) -> Iterator[TunedSetting]:
+    def _lines(self, values: Values, shape: Shape, changed: Sequence[str]) -> Iterator[TunedSetting]:
         """The lines of a configuration, each with the saving that the configuration loses without it."""
         for key in changed:
             settings = tuple(self.grid.jobs[0].tunable.changes(key, values)) if key in self.grid.knobs else ()
@@ -200,14 +203,25 @@ class Tuner:
             without = {**values, key: self.grid.recorded[key]}
             if not self.grid.allows(without):  # these change only together
                 without = {**values, **{each: self.grid.recorded[each] for each in SHAPE if each in self.grid.recorded}}
-            saving, cost_ratio = Saving("modelled"), None
-            if self.grid.allows(without):
-                others = self.predicted(without)
-                gains = [_gain(*each) for each in zip(self.grid.jobs, others, answers, strict=True)]
-                saving = Saving("modelled", None if None in gains else min(each for each in gains if each is not None))
-                tuned = self.cost_ratio(values, shape, answers)
-                cost_ratio = self.cost_ratio(without, shape, others) / tuned
-            yield TunedSetting(price="setting", because=key, saving=saving, settings=settings, cost_ratio=cost_ratio)
+            line = TunedSetting(price="setting", because=key, saving=Saving("modelled"), settings=settings)
+            yield self._with_effect(line, values, without, shape) if self.grid.allows(without) else line
+
+    def _with_effect(self, line: TunedSetting, values: Values, without: Values, shape: Shape) -> TunedSetting:
+        """A line with what the configuration loses without it, for the run that loses least."""
+        tuned, others = self.predicted(values), self.predicted(without)
+        cost_ratio = self.cost_ratio(without, shape, others) / self.cost_ratio(values, shape, tuned)
+        changes = [
+            (job.baseline.runtime_ms, ratio, _ratio(job.baseline, answer))
+            for job, answer, other in zip(self.grid.jobs, tuned, others, strict=True)
+            if (ratio := _ratio(job.baseline, other)) is not None
+        ]
+        known = [(whole_ms, one, other) for whole_ms, one, other in changes if other is not None]
+        if len(known) < len(tuned):
+            return replace(line, cost_ratio=cost_ratio)
+        if any(each.stream is not None for each in tuned):
+            return replace(line, cost_ratio=cost_ratio, rate_ratio=max(other / one for _, one, other in known))
+        saving = Saving("modelled", min((one - other) * whole_ms for whole_ms, one, other in known))
+        return replace(line, saving=saving, cost_ratio=cost_ratio)
 
     def _not_tuned(self, changed: Sequence[str]) -> Iterator[NotTuned]:
         """The settings that keep their values because no prediction covers them."""
@@ -220,6 +234,9 @@ class Tuner:
         for key, knob in self.grid.knobs.items():
             if key in changed:
                 continue
+            if knob.on_demand and self.grid.limits.input is None:
+                yield ChangesResult(knob.name or key)
+                continue
             alone = [
                 answer
                 for (_, texts), answer in self._known.items()
@@ -230,26 +247,35 @@ class Tuner:
 
 
 def _ratio(before: Prediction, after: Prediction) -> float | None:
-    """The time of a configuration over the recorded one, for the same work: of a stream at its limit, that of a record
-    at its highest rate; None without a prediction."""
-    if after.predicted_ms is not None:
-        return max(after.predicted_ms / after.work_ratio / before.runtime_ms, 1e-9) if before.runtime_ms > 0 else None
+    """The time of a configuration over the recorded one, for the same work: of a stream, that of a record at its
+    highest rate; None without a prediction."""
+    if after is before:
+        return 1.0
     stream, recorded = after.stream, before.stream
-    if stream is None or recorded is None or not stream.max_per_s:
+    if stream is not None and recorded is not None:
+        had = recorded.recorded_max_per_s or recorded.max_per_s
+        return had / stream.max_per_s if had and stream.max_per_s else None
+    if after.predicted_ms is None or before.runtime_ms <= 0:
         return None
-    had = recorded.recorded_max_per_s or recorded.max_per_s
-    return had / stream.max_per_s if had else None
+    return max(after.predicted_ms / after.work_ratio / before.runtime_ms, 1e-9)
 
 
-def _gain(job: Job, without: Prediction, tuned: Prediction) -> float | None:
-    """How much longer a run takes without a line, ms; of a stream at its limit, as a change of its time per record."""
-    one, other = _ratio(job.baseline, without), _ratio(job.baseline, tuned)
-    return None if one is None or other is None else (one - other) * job.baseline.runtime_ms
+def _lateness(before: Prediction, after: Prediction, ratio: float, deadline_ms: float | None) -> float:
+    """The time of a configuration over the longest that is accepted; of a stream, how far it is from HEADROOM times the
+    recorded rate, or has more latency."""
+    stream, recorded = after.stream, before.stream
+    if stream is None or recorded is None:
+        return ratio / (1 + NOTICEABLE) if deadline_ms is None else (after.predicted_ms or math.inf) / deadline_ms
+    had = recorded.recorded_max_per_s or recorded.recorded_per_s
+    rate = min(HEADROOM * recorded.recorded_per_s, had) / (stream.max_per_s or 1e-9) / (1 + NOTICEABLE)
+    longest_ms = before.runtime_ms * (1 + NOTICEABLE) if deadline_ms is None else deadline_ms
+    at_limit = before.predicted_ms is None
+    return rate if at_limit else max(rate, (after.predicted_ms or math.inf) / longest_ms)
 
 
-def _is_alike(after: Sequence[float], before: Sequence[float]) -> bool:
-    """Whether a score is no worse than another by ALIKE in time and in cost."""
-    return after[0] <= before[0] and all(after[each] <= before[each] * (1 + ALIKE) for each in (4, 5))
+def _is_alike(after: Sequence[float], before: Sequence[float], step: float) -> bool:
+    """Whether a score is no worse than another by `step` in time and in cost."""
+    return after[0] <= before[0] and all(after[each] <= before[each] * (1 + step) for each in (4, 5))
 
 
 def _step(ratio: float) -> float:

@@ -22,6 +22,7 @@ class Knob:
     values    values to try; those of workers, cores and memory follow from the limits of the search
     unit      count, bytes, or times: a ratio to a recorded value that the log does not have
     name      the framework's name of the setting, if it has one
+    on_demand whether it changes only if the user sets a limit for it, because it changes the result of the job
     """
 
     key: str
@@ -29,6 +30,7 @@ class Knob:
     values: tuple[float, ...] = ()
     unit: Literal["count", "bytes", "times"] = "count"
     name: str = ""
+    on_demand: bool = False
 
     def text(self, value: float) -> str:
         """A value as KEY=VALUE of a what-if."""
@@ -45,6 +47,7 @@ class Tunable:
     changes      a knob's key, and all values by key → the settings to write for that key
     is_possible  all values by key → whether the framework runs with them
     asked_bytes  memory of a worker → what it asks of its machine or container
+    slots_cost   whether slots are what a configuration costs; otherwise its workers, whose slots share their CPU
     least_bytes  slots of a worker → the memory that it needs at least; None if unknown, then it keeps its memory
     """
 
@@ -54,6 +57,7 @@ class Tunable:
     is_possible: Callable[[Values], bool] = lambda _values: True
     asked_bytes: Callable[[float], float] = lambda memory_bytes: memory_bytes
     least_bytes: Callable[[float], float] | None = None
+    slots_cost: bool = True
 
     def knob(self, key: str) -> Knob | None:
         """The knob of a setting; None if it has none."""

@@ -14,7 +14,9 @@ from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.words import Words
 
 Goal = Literal["time", "cost"]
-"""The shortest runtime within the limits, or the lowest cost that takes no longer than the recorded run or a deadline.
+"""time  the shortest runtime within the limits; of a stream, the highest rate
+cost  the lowest cost that takes no longer than the recorded run or a deadline; of a stream, with no more latency and at
+      least twice the recorded rate
 """
 
 
@@ -47,6 +49,13 @@ class WithoutEffect(NotTuned):
 
 
 @dataclass(frozen=True)
+class ChangesResult(NotTuned):
+    """It changes the result of the job, and the user set no limit for it."""
+
+    kind: ClassVar[str] = "changes-result"
+
+
+@dataclass(frozen=True)
 class NotPredicted(NotTuned):
     """No other value has a prediction, for `refusal`."""
 
@@ -61,12 +70,14 @@ class TunedSetting(ChangeSetting):
 
     `saving` is how much longer the tuned run takes with their recorded values, for several runs the one that gains
     least; below 0 if it takes less, but costs more.  `cost_ratio` is its cost with the recorded values over that of
-    the tuned configuration; None if the framework cannot run with these alone.
+    the tuned configuration; None if the framework cannot run with these alone.  `rate_ratio` is the same of the highest
+    rate of a stream, which has no saving.
     """
 
     kind: ClassVar[str] = "tuned-setting"
 
     cost_ratio: float | None = None
+    rate_ratio: float | None = None
 
 
 @dataclass(frozen=True)
@@ -90,10 +101,12 @@ class TunedRun:
 class Tuning:
     """A configuration for the next run of a job.
 
-    limits      the most that it may ask for, by setting: cores and memory (bytes) of all workers, and workers
+    limits      the most that it may ask for, by setting: cores and memory (bytes) of all workers, workers, and input (a
+                ratio) of jobs whose data a setting changes
     stated      the limits that the user gave; the others are what the recorded runs had
     deadline_ms the longest runtime, for the goal cost; None if that is the recorded one
-    cost_unit   slot-hours, or the unit of a price list
+    cost_unit   slot-hours, worker-hours where slots share the CPU of their worker, or the unit of a price list; of a
+                stream for an hour
     machine     for a price list, the machine of a worker; empty otherwise
     runs        the recorded runs; of several, the tuned configuration is the best for the one that gains least from it
     setting     the tuned configuration as settings of a what-if, `cores=4, tasks=8`; empty if none is noticeably better
@@ -110,7 +123,7 @@ class Tuning:
     limits: Mapping[str, float]
     stated: tuple[str, ...]
     deadline_ms: float | None
-    cost_unit: Literal["slot-hours", "price"]
+    cost_unit: Literal["slot-hours", "worker-hours", "price"]
     machine: str
     runs: tuple[TunedRun, ...]
     setting: str

@@ -16,6 +16,7 @@ CORE.fixed(
         kinds.Unmodelled: "CrystalPerf has no model of its effect",
         kinds.ValueNotRecorded: "the log does not record its value",
         kinds.WithoutEffect: "nothing in the run depends on it",
+        kinds.ChangesResult: "it changes the result of the job; allow it with a limit, such as 4x",
     }
 )
 
@@ -36,11 +37,11 @@ def without_sentence(found: TunedSetting) -> str:
     parts = []
     if ms:
         parts.append(f"the run takes {time_unit(abs(ms)).text(abs(ms))} {'longer' if ms > 0 else 'less'}")
+    if found.rate_ratio is not None and change(found.rate_ratio, 1.0) != "0 %":
+        parts.append(f"the highest rate is {change(found.rate_ratio, 1.0)}")
     if cost is not None and change(cost, 1.0) != "0 %":
-        parts.append(f"costs {change(cost, 1.0)}")
-    if not parts:
-        return "belongs to the other settings"
-    return f"without it, {' and '.join(parts)}" if ms else f"without it, the run {parts[0]}"
+        parts.append(f"{'costs' if ms else 'the cost is'} {change(cost, 1.0)}")
+    return f"without it, {' and '.join(parts)}" if parts else "belongs to the other settings"
 
 
 def headline(answer: Tuning) -> str:
@@ -52,7 +53,10 @@ def headline(answer: Tuning) -> str:
     if run.rate_per_s is not None:
         before, after = run.rate_per_s
         rate = f"up to {counted_digits(after)} records/s instead of {counted_digits(before)}"
-        return f"{who}{rate} ({change(after, before)})."
+        cost = ""
+        if run.cost and run.predicted_cost and run.cost != run.predicted_cost:
+            cost = f"; {cost_sentence(answer, run.predicted_cost, run.cost)}"
+        return f"{who}{rate} ({change(after, before)}){cost}."
     unit, after_ms = time_unit(run.runtime_ms), run.predicted_ms or 0.0
     found = f"{who}{unit.text(after_ms)} instead of {unit.text(run.runtime_ms)} ({change(after_ms, run.runtime_ms)})"
     if run.work_ratio != 1:
@@ -67,13 +71,9 @@ def headline(answer: Tuning) -> str:
 
 def cost_sentence(answer: Tuning, after: float, before: float) -> str:
     """The cost of a run, tuned and recorded."""
-    unit = "" if answer.cost_unit == "price" else f" {_slot_hours(answer)}"
-    return f"cost {after:.3g}{unit} instead of {before:.3g} ({change(after, before)})"
-
-
-def _slot_hours(answer: Tuning) -> str:
-    is_stream = any(each.rate_per_s is not None for each in answer.runs)
-    return answer.words.vocabulary.slots if is_stream else f"{answer.words.vocabulary.slot}-hours"
+    words = answer.words.vocabulary
+    counted = {"price": "", "slot-hours": f" hours of {words.slots}", "worker-hours": f" hours of {words.counted}"}
+    return f"cost {after:.3g}{counted[answer.cost_unit]} instead of {before:.3g} ({change(after, before)})"
 
 
 def limits_text(answer: Tuning) -> str:
@@ -81,12 +81,14 @@ def limits_text(answer: Tuning) -> str:
     words = answer.words.vocabulary
     parts = []
     for key, value in answer.limits.items():
-        shown = (
-            volume(value) + " of memory"
-            if key == "memory"
-            else f"{value:g} {words.slots if key == 'cores' else words.counted}"
-        )
-        parts.append(shown if key in answer.stated else f"{shown} (as recorded)")
+        if key == "memory":
+            shown = f"{volume(value)} of memory"
+        elif key == "input":
+            shown = f"{value:g} times the {words.word_of(key)}"
+        else:
+            shown = f"{value:g} {words.slots if key == 'cores' else words.counted}"
+        is_stated = key in answer.stated or (key == "cores" and "workers" in answer.stated)
+        parts.append(shown if is_stated else f"{shown} (as recorded)")
     return f"at most {' and '.join(parts)}" if parts else "no limits"
 
 

@@ -11,6 +11,7 @@ import duckdb
 import numpy as np
 
 from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.scenario import SPLIT
 from crystalperf.query.execution.tunable import Knob, Tunable, Values
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
 from crystalperf.query.frameworks.spark.advise.executors import (
@@ -22,14 +23,25 @@ from crystalperf.query.frameworks.spark.advise.executors import (
     MEMORY,
     MIN_EXECUTORS,
 )
+from crystalperf.query.frameworks.spark.advise.files import MIN_PART_BYTES
 from crystalperf.query.frameworks.spark.advise.memory import MIN_OVERHEAD, OVERHEAD, OVERHEAD_SHARE
 from crystalperf.query.frameworks.spark.advise.partitions import PARALLELISM, PARTITIONS
 from crystalperf.query.frameworks.spark.memory import heap_bytes
-from crystalperf.query.frameworks.spark.partitions import DEFAULT_PARTITIONS
+from crystalperf.query.frameworks.spark.partitions import (
+    DEFAULT_PARTITIONS,
+    FEW_MORE,
+    LARGEST_PART,
+    MIB,
+    OPEN_COST,
+    Parallelism,
+    size_set,
+    split_tasks,
+)
 from crystalperf.query.frameworks.spark.rules import MAX_EXECUTORS
 from crystalperf.query.frameworks.spark.settings import flag, is_local, size_bytes, whole
 from crystalperf.query.results.recommendations import SettingChange
 from crystalperf.query.results.tuning import NotTuned, Unmodelled, ValueNotRecorded, WithoutEffect
+from crystalperf.query.trace.arrays import members
 
 MARGIN = 1.3
 """Memory of a tuned executor over the most that its tasks used."""
@@ -37,7 +49,6 @@ MARGIN = 1.3
 UNMODELLED = (
     "spark.sql.adaptive.enabled",
     "spark.sql.autoBroadcastJoinThreshold",
-    "spark.sql.files.maxPartitionBytes",
     OVERHEAD,
     "spark.memory.fraction",
 )
@@ -48,6 +59,14 @@ _PARTITIONS = (0.0625, 0.125, 0.25, 0.5, 2.0)
 
 _OF_SLOTS = (1, 2, 3, 4, 8)
 """The same, times the slots of the run."""
+
+_LARGER = (2.0, 4.0, 8.0, 16.0, 64.0, 256.0, 1024.0)
+"""Sizes of file partitions to try, times the recorded one."""
+
+MOST_PART_BYTES = 512 * MIB
+"""Maximum size of file partitions to try: a task should not read more."""
+
+_KIB = 1024
 
 
 def tunable(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Tunable:
@@ -62,6 +81,7 @@ def tunable(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Tuna
         else:
             missing.append(knob)
     known = {each.key: each for each in knobs}
+    known_tasks = known["tasks"].recorded if "tasks" in known else math.inf
 
     def changes(key: str, values: Values) -> Sequence[SettingChange]:
         found = _changes(properties, execution, known[key], values)
@@ -71,9 +91,15 @@ def tunable(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Tuna
         tuple(knobs),
         (*missing, *(Unmodelled(each) for each in _unmodelled(execution))),
         changes,
+        is_possible=lambda values: values.get("tasks", math.inf) >= min(_slots(values), known_tasks),
         asked_bytes=lambda memory: _asked_bytes(properties, memory),
         least_bytes=(lambda slots: used_bytes(execution, slots)) if execution.has_peak_memory else None,
     )
+
+
+def _slots(values: Values) -> float:
+    """Slots of a configuration; a shuffle of fewer partitions would leave some idle when there is more data."""
+    return values.get("workers", 1.0) * values.get("cores", 1.0)
 
 
 def used_bytes(execution: Execution, slots: float) -> float:
@@ -97,6 +123,7 @@ def _candidates(execution: Execution) -> Iterator[tuple[Knob | NotTuned, str]]:
     name = DRIVER_MEMORY if local else MEMORY
     yield (Knob("memory", memory, unit="bytes") if memory else ValueNotRecorded(name)), name
     yield _partitions(execution), PARTITIONS
+    yield _file_partitions(execution), LARGEST_PART
 
 
 def _partitions(execution: Execution) -> Knob | NotTuned:
@@ -109,6 +136,38 @@ def _partitions(execution: Execution) -> Knob | NotTuned:
     slots = (execution.recorded.get("workers") or 1.0) * (execution.recorded.get("cores") or 1.0)
     values = {max(round(each * recorded), 1) for each in _PARTITIONS} | {round(each * slots) for each in _OF_SLOTS}
     return Knob("tasks", recorded, tuple(float(each) for each in sorted(values)))
+
+
+def _file_partitions(execution: Execution) -> Knob | NotTuned:
+    """The size of file partitions, if it determined the tasks of a scan: larger ones for a scan in many tasks, smaller
+    ones for a scan in fewer tasks than there are slots."""
+    slots = max(round((execution.recorded.get("workers") or 1) * (execution.recorded.get("cores") or 1)), 1)
+    recorded = size_set(execution.properties, LARGEST_PART)
+    values: set[float] = set()
+    for count, read in _scans(execution):
+        if count > FEW_MORE * slots:
+            values |= {recorded * each for each in _LARGER if recorded * each <= MOST_PART_BYTES}
+        elif count < slots and read / slots >= MIN_PART_BYTES:
+            values |= {math.ceil(read / slots / each / _KIB) * _KIB for each in (1, 2)}
+    values = {each for each in values if each != recorded}
+    plans = [Parallelism(max(slots, 2), max(slots, 2), execution.properties, split=each / recorded) for each in values]
+    kept = [
+        each
+        for each, plan in zip(values, plans, strict=True)
+        if any(split_tasks(plan, count, read) not in (None, count) for count, read in _scans(execution))
+    ]
+    return Knob(SPLIT, recorded, tuple(sorted(kept)), "bytes") if kept else WithoutEffect(LARGEST_PART)
+
+
+def _scans(execution: Execution) -> Iterator[tuple[int, float]]:
+    """The scans of queries: their numbers of tasks, and bytes."""
+    volumes = execution.volumes
+    exchanged = volumes.remote_read + volumes.local_read
+    for number, tasks in enumerate(members(execution.tasks.stage, len(execution.dag.stages))):
+        if execution.dag.stages[number].scope_id is None or exchanged[tasks].any() or volumes.cached[tasks].any():
+            continue
+        if len(tasks) and volumes.input[tasks].any():
+            yield len(tasks), float(volumes.input[tasks].sum())
 
 
 def _unmodelled(execution: Execution) -> Iterator[str]:
@@ -144,6 +203,10 @@ def _changes(properties: Mapping[str, str], execution: Execution, knob: Knob, va
     value = values[knob.key]
     if knob.key == "tasks":
         return [changed(properties, PARTITIONS, round(value), DEFAULT_PARTITIONS)]
+    if knob.key == SPLIT:
+        cost = size_set(properties, OPEN_COST)
+        sizes = [LARGEST_PART, OPEN_COST] if cost > value else [LARGEST_PART]
+        return [changed_size(properties, each, value) for each in sizes]
     if knob.key == "memory":
         before = size_bytes(properties.get(knob.name), "m") or knob.recorded or DEFAULT_MEMORY
         return [changed_size(properties, knob.name, value, before)]

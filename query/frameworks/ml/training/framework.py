@@ -16,6 +16,7 @@ from crystalperf.query.frameworks.ml.training import (
     scenarios,
     sentences,
     servers,
+    tunable,
 )
 from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.inputs.files import Application, Head, LogPart
@@ -108,7 +109,13 @@ def of_training(
         ),
         planner=PLANNER,
         comparer=COMPARER,
-        advisor=replace(rules.RULES, setup=setup, sentences=sentences.SENTENCES, efficiency=_efficiency),
+        advisor=replace(
+            rules.RULES,
+            setup=setup,
+            sentences=sentences.SENTENCES,
+            efficiency=_efficiency,
+            tunable=tunable.of_settings(),
+        ),
     )
 
 
