@@ -19,6 +19,7 @@ from crystalperf.query.text.tuning import (
     fragment,
     headline,
     limits_text,
+    machine_sentence,
     next_sentence,
     not_tuned_sentences,
     robust_sentence,
@@ -109,9 +110,9 @@ def tuning_text(answer: Tuning) -> str:
     page.line(f"{names}: best configuration for {answer.goal}, {limits_text(answer)}")
     page.line()
     page.strong(printable(headline(answer)))
-    for each in (robust_sentence(answer), unverified_sentence(answer)):
+    for each in (machine_sentence(answer), robust_sentence(answer), unverified_sentence(answer)):
         if each:
-            page.paragraph(each)
+            page.paragraph(printable(each))
     if len(answer.runs) > 1:
         page.line()
         _runs(page, answer)

@@ -89,7 +89,7 @@ def test_search_passes_over_impossible_points() -> None:
 
 @pytest.mark.parametrize("goal", ["time", "cost"])
 @pytest.mark.parametrize("limits", [Limits(), Limits(cores=8, memory=8 * 2**30)])
-def test_search_is_as_good_as_exhaustive_search_of_a_real_run(goal: Goal, limits: Limits) -> None:
+def test_search_finds_what_exhaustive_search_of_a_real_run_finds(goal: Goal, limits: Limits) -> None:
     job = profiled(DEMO).tuned_job("demo")
     knobs = [replace(each, values=each.values[::3]) for each in job.tunable.knobs if each.key != "split"]
     grid = Grid([replace(job, tunable=replace(job.tunable, knobs=tuple(knobs)))], goal, limits)
@@ -179,7 +179,7 @@ def test_prices_choose_the_machine(tmp_path: Path) -> None:
     table = tmp_path / "machines.csv"
     table.write_text("name,price_per_hour,cores,memory,network\nsmall,1,2,2GiB,1Gbps\nfast,1.05,2,2GiB,10Gbps\n")
     answer = tuned(DEMO, prices=table, ran_on="small")
-    assert (answer.machine, answer.cost_unit) == ("fast", "price")
+    assert (answer.machine.split(" ")[-1], answer.cost_unit) == ("fast", "price")
     assert "network=10x" in answer.setting
     run = answer.runs[0]
     workers = values(Tuning(**{**vars(answer), "setting": answer.setting.replace("10x", "10")})).get("workers", 2.0)

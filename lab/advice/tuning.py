@@ -60,7 +60,7 @@ class Tuned:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What identifies its row."""
+        """Its row has these as well: case, change, and single recommendation."""
         single = "" if self.single is None else change_id(self.single[1])
         return self.case.name, "" if self.changed is None else change_id(self.changed), single
 

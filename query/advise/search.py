@@ -5,7 +5,7 @@ is a coordinate search that keeps several points:
 
     1  from the recorded point, try all values of the first dimension, and go on with the best of them, then those of
        the second dimension, and so on (a round)
-    2  in further rounds, do the same from the `width` best points of before, because dimensions depend on each other:
+    2  in further rounds, do the same from the `width` best known points, because dimensions depend on each other:
        the best number of partitions is another one with other slots
     3  after a round that found no better point, try all points of a plane of two dimensions through the best one, if
        the rest of `most` scores is enough for it; go on with rounds if one is better

@@ -163,7 +163,7 @@ class Tuner:
             stated=stated,
             deadline_ms=self.grid.limits.deadline_ms,
             cost_unit="price" if self.grid.prices else "slot-hours" if self.grid.slots_cost else "worker-hours",
-            machine=shape.machine,
+            machine=f"{values['workers']:.0f} × {shape.machine}" if shape.machine else "",
             runs=tuple(self._run(job, each, per_hour) for job, each in zip(self.grid.jobs, answers, strict=True)),
             setting=", ".join(self.texts(first, values)) if changed else "",
             settings=tuple(settings),

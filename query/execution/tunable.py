@@ -40,7 +40,7 @@ class Knob:
 
 @dataclass(frozen=True)
 class Tunable:
-    """What a search may change of a run, and how its framework writes that.
+    """The part of a run that a search may change, and how its framework writes that.
 
     knobs        the settings that predictions cover
     not_tuned    settings that they do not cover

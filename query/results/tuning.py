@@ -107,7 +107,7 @@ class Tuning:
     deadline_ms the longest runtime, for the goal cost; None if that is the recorded one
     cost_unit   slot-hours, worker-hours where slots share the CPU of their worker, or the unit of a price list; of a
                 stream for an hour
-    machine     for a price list, the machine of a worker; empty otherwise
+    machine     for a price list, the machines, one for each worker: `4 × large`; empty otherwise
     runs        the recorded runs; of several, the tuned configuration is the best for the one that gains least from it
     setting     the tuned configuration as settings of a what-if, `cores=4, tasks=8`; empty if none is noticeably better
     settings    its lines, the largest saving first

@@ -100,6 +100,11 @@ def robust_sentence(answer: Tuning) -> str:
     )
 
 
+def machine_sentence(answer: Tuning) -> str:
+    """The machines of a price list; empty without one."""
+    return f"Machines: {answer.machine}, one {answer.words.vocabulary.worker} on each." if answer.machine else ""
+
+
 def unverified_sentence(answer: Tuning) -> str:
     """The settings of the work without reruns; empty without any."""
     if not answer.unverified:
@@ -140,7 +145,7 @@ def fragment(answer: Tuning) -> str:
         robust_sentence(answer),
         unverified_sentence(answer),
         *(f"{each}." for each in not_tuned_sentences(answer)),
-        f"One {answer.words.vocabulary.worker} on each machine, which is a {answer.machine}." if answer.machine else "",
+        machine_sentence(answer),
     ]
     lines = [f"# {printable(each)}" for each in comments if each]
     for each in answer.settings:

@@ -31,7 +31,7 @@ _PARALLELISM = (0.5, 2.0, 3.0, 4.0)
 
 
 def tunable(_connection: duckdb.DuckDBPyConnection, execution: Execution) -> Tunable:
-    """What a search may change of a Flink job."""
+    """The part of a Flink job that a search may change."""
     counts = _counts(execution)
     knobs, missing = _of_cluster(execution)
     per_worker = execution.recorded.get("cores") or 1.0

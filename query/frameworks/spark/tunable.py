@@ -70,7 +70,7 @@ _KIB = 1024
 
 
 def tunable(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Tunable:
-    """What a search may change of a Spark application."""
+    """The part of a Spark application that a search may change."""
     properties = execution.properties
     set_by = dict(connection.execute("SELECT name, set_by FROM spark_settings").fetchall())
     knobs: list[Knob] = []
@@ -191,7 +191,7 @@ def _executors_setting(properties: Mapping[str, str]) -> str:
 
 
 def _asked_bytes(properties: Mapping[str, str], memory: float) -> float:
-    """What an executor with that heap asks of its cluster: the heap and the overhead; a local run only has a heap."""
+    """The memory that an executor with that heap asks of its cluster: with overhead, which local runs do not have."""
     if is_local(properties):
         return memory
     stated = size_bytes(properties.get(OVERHEAD), "m")

@@ -282,7 +282,7 @@ def steps_by_accelerator(assumed: assumptions.StepsByAccelerator, _words: Words)
 
 @SENTENCES.lines(TunedSetting)
 def tuned_lines(found: TunedSetting, _words: Words) -> tuple[str, ...]:
-    """What to change in the program, as comments: no file configures it."""
+    """Changes of the program, as comments: no file configures it."""
     lines = [f"# in the program: {each.name}: {each.after}" for each in found.settings]
     if any(each.name == BATCH for each in found.settings):
         lines.append("# Another batch changes what the training learns: check its learning rate and its accuracy.")
