@@ -24,6 +24,7 @@ from crystalperf.query.text.tuning import (
     not_tuned_sentences,
     robust_sentence,
     unverified_sentence,
+    wider_sentence,
     without_sentence,
 )
 
@@ -110,7 +111,11 @@ def tuning_text(answer: Tuning) -> str:
     page.line(f"{names}: best configuration for {answer.goal}, {limits_text(answer)}")
     page.line()
     page.strong(printable(headline(answer)))
-    for each in (machine_sentence(answer), robust_sentence(answer), unverified_sentence(answer)):
+    for each in (
+        machine_sentence(answer) or wider_sentence(answer),
+        robust_sentence(answer),
+        unverified_sentence(answer),
+    ):
         if each:
             page.paragraph(printable(each))
     if len(answer.runs) > 1:

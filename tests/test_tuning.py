@@ -107,20 +107,21 @@ def test_search_finds_what_exhaustive_search_of_a_real_run_finds(goal: Goal, lim
 def test_without_limits_it_asks_for_no_more_than_the_run_had() -> None:
     run = profiled(DEMO)
     had = run.execution().recorded
-    answer = tuned(DEMO)
+    answer = tuned(DEMO, goal="cost")
     found = {"workers": had["workers"], "cores": had["cores"], "memory": had["memory"], **values(answer)}
     slots = (had["workers"] or 0) * (had["cores"] or 0)
     assert answer.limits["cores"] == slots
     assert (found["workers"] or 0) * (found["cores"] or 0) <= slots
-    assert answer.runs[0].predicted_ms is not None
-    assert answer.runs[0].predicted_ms < 0.97 * answer.runs[0].runtime_ms
+    assert (found["cores"] or 0) <= (had["cores"] or 0)  # whether machines have more cores is unknown
     assert not answer.stated
 
 
 def test_its_prediction_is_that_of_its_settings() -> None:
-    answer = tuned(DEMO)
+    answer = tuned(DEMO, limits="cores=16,memory=16g")
     asked = profiled(DEMO).predict(answer.setting.split(", "))
     assert answer.runs[0].predicted_ms == pytest.approx(asked.predicted_ms)
+    assert answer.runs[0].predicted_ms is not None
+    assert answer.runs[0].predicted_ms < 0.6 * answer.runs[0].runtime_ms
 
 
 def test_memory_of_executors_includes_their_overhead() -> None:
@@ -290,14 +291,14 @@ def test_same_runs_have_the_same_answer(path: Path) -> None:
 
 def test_command_writes_the_file_once_and_json_has_it(crystalperf: Answer, tmp_path: Path) -> None:
     target = tmp_path / "tuned.conf"
-    code, out, _ = crystalperf("tune", profiled(DEMO).path, "-o", target)
+    code, out, _ = crystalperf("tune", profiled(DEMO).path, "-o", target, "--limits", "cores=8,memory=8g")
     assert code == 0
     assert target.read_text(encoding="utf-8").startswith("# crystalperf tune")
     assert "spark.executor.cores" in out
     code, _, err = crystalperf("tune", profiled(DEMO).path, "-o", target)
     assert code == 1
     assert "--force" in err
-    code, out, _ = crystalperf("tune", profiled(DEMO).path, "--json")
+    code, out, _ = crystalperf("tune", profiled(DEMO).path, "--json", "--limits", "cores=8,memory=8g")
     answer = json.loads(out)
     assert answer["schema"] == "crystalperf.tuning/2"
     assert [each for each in answer["configuration"].split("\n") if each and not each.startswith("#")]

@@ -192,6 +192,8 @@ class Grid:
         most, widths = self.most_of("cores"), {self.recorded.get("cores", 1.0)}
         if "cores" in self.knobs:
             widths |= {max(float(round(each * self.recorded["cores"])), 1.0) for each in _WIDTHS}
+            if self.limits.cores is None:  # no recording shows whether the machines have more
+                widths = {each for each in widths if each <= self.recorded["cores"]}
             widths |= {most} if "workers" not in self.knobs else set()
         counts = {self.recorded.get("workers", 1.0)}
         pairs = set(product(counts, widths))

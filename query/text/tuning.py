@@ -105,6 +105,17 @@ def machine_sentence(answer: Tuning) -> str:
     return f"Machines: {answer.machine}, one {answer.words.vocabulary.worker} on each." if answer.machine else ""
 
 
+def wider_sentence(answer: Tuning) -> str:
+    """The slots that each worker needs of its machine, if these are more than recorded; empty otherwise."""
+    words = answer.words.vocabulary
+    for each in answer.settings:
+        before, after = each.settings[0].before, each.settings[0].after
+        if each.because == "cores" and isinstance(before, int) and isinstance(after, int) and after > before:
+            needs = f"Each {words.worker} needs a machine for {after} {words.slots}"
+            return f"{needs}; the log does not record whether yours are large enough."
+    return ""
+
+
 def unverified_sentence(answer: Tuning) -> str:
     """The settings of the work without reruns; empty without any."""
     if not answer.unverified:
@@ -145,7 +156,7 @@ def fragment(answer: Tuning) -> str:
         robust_sentence(answer),
         unverified_sentence(answer),
         *(f"{each}." for each in not_tuned_sentences(answer)),
-        machine_sentence(answer),
+        machine_sentence(answer) or wider_sentence(answer),
     ]
     lines = [f"# {printable(each)}" for each in comments if each]
     for each in answer.settings:
