@@ -350,6 +350,70 @@ def advise(
 
 
 @app.command()
+def tune(
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN...",
+            help="a run, or several of one job: run files, names of runs in the cache, or logs; of several, the one"
+            " that gains least decides",
+            show_default=False,
+            autocompletion=complete_run,
+        ),
+    ],
+    goal: Annotated[
+        str,
+        typer.Option(
+            "--goal",
+            metavar="time|cost",
+            help="time: the shortest runtime within the limits; cost: the fewest slot-hours (with --prices, the lowest"
+            " price) in no longer than the recorded runtime or the deadline",
+        ),
+    ] = "time",
+    limits: Annotated[
+        list[str],
+        typer.Option(
+            "--limits",
+            metavar="KEY=VALUE,...",
+            help="the most to ask for: cores and memory of all workers together, and workers (or your framework's"
+            " words), as in cores=32,memory=64g; by default what the runs had",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
+    deadline: Annotated[
+        str, typer.Option("--deadline", metavar="TIME", help="with --goal cost: the longest runtime, such as 10m")
+    ] = "",
+    machines: Annotated[
+        str, typer.Option("--prices", metavar="FILE", help="choose the machines, too: the table of `predict --prices`")
+    ] = "",
+    ran_on: Annotated[
+        str,
+        typer.Option(
+            "--on", metavar="NAME", help="with --prices: the machine type of the recorded run, by its name in the table"
+        ),
+    ] = "",
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="write the lines, each with its reason, as a configuration file"
+        ),
+    ] = "",
+    force: Annotated[bool, typer.Option("--force", help="with -o: replace an existing file")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """search for the best configuration of a job: all settings that predictions cover
+
+    \b
+    Example:
+      crystalperf tune app-1.log --limits cores=32,memory=64g -o tuned.conf
+      crystalperf tune monday.log tuesday.log --goal cost --deadline 10m
+    """
+    from crystalperf.cli.tuning import tune as answer
+
+    return answer(runs, goal, limits, deadline, machines, ran_on, output, force=force, as_json=as_json)
+
+
+@app.command()
 def compare(
     runs: Annotated[
         list[str],

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from crystalperf.query.results.page import PageData
     from crystalperf.query.results.recommendations import Candidate
     from crystalperf.query.results.refusals import Refusal
+    from crystalperf.query.results.tuning import Tuning
     from crystalperf.query.results.words import Words
-    from crystalperf.query.run import Other, compare
+    from crystalperf.query.run import Other, compare, tune
     from crystalperf.query.sql.rows import Rows
     from crystalperf.query.text.as_json import Answer
 
@@ -57,6 +58,7 @@ __all__ = [
     "Run",
     "Settings",
     "Sweep",
+    "Tuning",
     "Verdict",
     "Words",
     "as_json",
@@ -64,6 +66,7 @@ __all__ = [
     "index",
     "open_run",
     "profile",
+    "tune",
 ]
 
 
@@ -80,8 +83,9 @@ _WHERE = {
     "crystalperf.query.advise.candidates": ("Candidate",),
     "crystalperf.query.frameworks.registry": ("Settings",),
     "crystalperf.query.results.refusals": ("Refusal",),
+    "crystalperf.query.results.tuning": ("Tuning",),
     "crystalperf.query.results.words": ("Words",),
-    "crystalperf.query.run": ("Other", "compare"),
+    "crystalperf.query.run": ("Other", "compare", "tune"),
 }
 
 

@@ -20,8 +20,9 @@ from crystalperf.indexes import guard, store
 from crystalperf.indexes.cache import spare_folder
 from crystalperf.indexes.errors import CrystalPerfError, InputError, NoAnswerError, SettingError
 from crystalperf.indexes.temporary import building_folder
-from crystalperf.query.advise import machine_prices, verdict
+from crystalperf.query.advise import configurations, machine_prices, verdict
 from crystalperf.query.advise.candidates import candidates
+from crystalperf.query.advise.tuning import Tuner
 from crystalperf.query.compare.compare import Given
 from crystalperf.query.compare.compare import compared as compared_sides
 from crystalperf.query.diagnose.advisor import Advisor
@@ -60,6 +61,7 @@ from crystalperf.query.results.answers import (
 from crystalperf.query.results.comparison import Comparison
 from crystalperf.query.results.recommendations import Candidate
 from crystalperf.query.results.refusals import InvalidQuestion, Refusal, RefusedError
+from crystalperf.query.results.tuning import Goal, Tuning
 from crystalperf.query.simulate.list_schedule import has_compiled
 from crystalperf.query.sql.rows import TIMEOUT_S, Rows
 from crystalperf.query.streaming.diagnose import diagnose_flow, flow_candidates
@@ -342,6 +344,16 @@ class Run:
         known = [each for each in runs if each is not None]
         return advice([each for each in wanted if each is not None], [(same, self.baseline()), *known], others)
 
+    def _advised(self, setting: str) -> Advice | None:
+        """The next run that narrows the range of a tuned configuration most; None if no range can be narrowed."""
+        texts = setting.split(", ") if setting else []
+        scenario = self._scenario(texts, (), ALL)
+        tuned = replace(self._ranged(texts) if texts else self.baseline(), setting=setting or "unchanged")
+        same = scenario_of({}, self._load(ALL).recorded), self.baseline()
+        usual = [self._answered(text, ()) for text in RUNS_TO_ADVISE]
+        found = advice([(scenario, tuned)], [(scenario, tuned), same, *(each for each in usual if each)], [])
+        return found if found.questions else None
+
     def priced(
         self,
         machines: Path,
@@ -378,6 +390,35 @@ class Run:
                 offers.append(machine_prices.offer(each, self.baseline().refusing("", _refusal(error))))
         here = machine_prices.PriceRequest(next(each for each in known if each.name == ran_on), int(workers), ())
         return machine_prices.chosen(self.baseline(), here, offers, deadline_ms)
+
+    def tuned_job(self, name: str) -> configurations.Job:
+        """The run as a search for a configuration needs it.  Raises NoAnswerError if its framework has no such part."""
+        find, execution = self._advisor().tunable, self._load(ALL)
+        if find is None:
+            raise NoAnswerError(f"{name}: CrystalPerf does not know which settings of {execution.title} to tune")
+        with self._opened() as connection:
+            found = find(connection, execution)
+        checked = execution.planner.checked_settings(execution)
+        return configurations.Job(name, found, self.baseline(), self._ranged, checked, len(execution.tasks))
+
+    def _ranged(self, texts: Sequence[str]) -> Prediction:
+        """A prediction with a range even for settings whose effect no rerun has verified; the range includes that these
+        have no effect."""
+        try:
+            scenario = self._scenario(texts, (), ALL)
+        except (RefusedError, SettingError) as error:
+            return self.baseline().refusing(", ".join(texts), _refusal(error))
+        execution, base = self._load(ALL), self._replay(ALL)
+        if execution.stream is not None:
+            return predict_stream(execution, execution.stream, scenario)
+        found = predict(execution, scenario, base=base, path=False, unverified=True)
+        checked = execution.planner.checked_settings(execution)
+        sure = {key: each for key, each in scenario.changes.items() if not is_unchecked(key) or key in checked}
+        if found.interval_ms is None or len(sure) == len(scenario.changes):
+            return found
+        without = self._predicted(scenario_of(sure, scenario.recorded), ALL, True, None, path=False)
+        ends = (*found.interval_ms, without.predicted_ms or found.interval_ms[0])
+        return replace(found, interval_ms=(min(ends), max(ends)))
 
     def _answered(self, setting: str, recorded: str | Sequence[str]) -> tuple[Scenario, Prediction] | None:
         """The scenario of a setting for the whole run and its prediction; None if it is refused or invalid."""
@@ -585,6 +626,36 @@ def compare(
     """
     one, other = ([Given(each.run, each.name, scope) for each in _listed_runs(side)] for side in (before, after))
     return compared_sides(one, other, progress)
+
+
+def tune(
+    runs: Other | Run | str | Path | Sequence[Other | Run | str | Path],
+    *,
+    goal: Goal = "time",
+    limits: str | Sequence[str] = (),
+    deadline_ms: float | None = None,
+    prices: Path | None = None,
+    ran_on: str = "",
+    progress: Callable[[str], None] = lambda _: None,
+) -> Tuning:
+    """The configuration with which a job is predicted to be fastest, or cheapest: every setting that predictions cover.
+
+    `runs` are recorded runs of one job; for several, it is the best for the run that gains least.  `limits` are the
+    most that it may ask for, `cores=32` and `memory=64GiB` of all workers and `workers=8`; by default what the runs
+    had.  The goal `cost` takes no longer than the recorded run, or than `deadline_ms`.  `prices` and `ran_on` are as in
+    Run.priced().  `progress` receives a short description of each step.  Raises InputError if the runs are of different
+    frameworks, SettingError for an invalid limit.
+    """
+    others = _listed_runs(runs)
+    _check_different([each.run for each in others], [each.name for each in others])
+    first = others[0].run
+    if wrong := next((each for each in others if each.run.header().framework != first.header().framework), None):
+        raise InputError(f"{wrong.name}: is a run of another framework than {others[0].name}; tune one job at a time")
+    known = configurations.prices_of(prices, ran_on)
+    wanted = configurations.limits_of(_listed(limits), first.header().vocabulary, deadline_ms)
+    jobs = [each.run.tuned_job(each.name) for each in others]
+    answer = Tuner(configurations.Grid(jobs, goal, wanted, known), progress).tune()
+    return replace(answer, advice=first._advised(answer.setting))
 
 
 def comparison_page(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lab.advice import tuning
 from lab.advice.applying import Applied, apply
 from lab.advice.cases import CASES, Case
 from lab.advice.reruns import JOBS, change_id
@@ -97,3 +98,38 @@ def test_a_change_is_found_again_by_its_program_and_arguments():
     assert change_id(one) == change_id(Applied("text", ("--conf", "a=1"), "edited", True))
     assert change_id(one) != change_id(Applied("text", ("--conf", "a=2"), "pasted", True))
     assert change_id(one) != change_id(Applied("other", ("--conf", "a=1"), "pasted", True))
+
+
+# Whole configurations
+
+
+def answer(*changes: tuple[str, str, str], predicted_ms: float = 20e3) -> dict[str, Any]:
+    settings = [{"settings": [{"name": name, "after": after, "set_by": by}]} for name, after, by in changes]
+    run = {"runtime_ms": 40e3, "predicted_ms": predicted_ms, "interval_ms": [16e3, 40e3]}
+    return {"settings": settings, "setting": "tasks=8", "runs": [run]}
+
+
+def test_a_tuned_configuration_is_pasted_also_where_the_program_sets_it():
+    found = tuning.applied(
+        'b.config("spark.x", "800").go()',
+        answer(("spark.x", "8", "program"), ("spark.master", "local[2]", ""), ("spark.y", "1", "")),
+    )
+    assert found.text == 'b.config("spark.x", "8").go()'
+    assert found.arguments == ("--conf", "spark.x=8", "--master", "local[2]", "--conf", "spark.y=1")
+
+
+def test_the_table_of_configurations_compares_them_with_the_default_and_the_best_recommendation():
+    case, changed = CASES["spill"], Applied("text", ("--conf", "spark.x=8"), "tuned", True)
+    single = ({"kind": "set-partitions"}, Applied("text", ("--conf", "spark.x=9"), "pasted", True))
+    found = tuning.Tuned(case, answer(("spark.x", "8", "")), changed, single)
+    took = {"before_ms": [40e3, 41e3, 42e3], "tuned_ms": [20e3, 21e3, 22e3], "single_ms": [30e3, 31e3, 32e3]}
+    nothing = tuning.Tuned(CASES["etl"], answer(), None, None)
+    lines = tuning.table([found, nothing], {found.key: took})
+    row = next(line for line in lines if line.startswith("| spill"))
+    assert [cell.strip() for cell in row.split("|")][3:10] == [
+        "41.0", "20.0 (16.0 to 40.0)", "21.0", "0.0", "set-partitions", "31.0", "yes",
+    ]  # fmt: skip
+    assert "nothing is noticeably better" in next(line for line in lines if line.startswith("| etl"))
+    assert "1 rerun: 1 took as long as predicted, 0 longer" in lines[-3]
+    assert "1 were faster" in lines[-3]
+    assert "gain: 1.00" in lines[-3]

@@ -1,6 +1,7 @@
-"""``python -m lab.advice record | run | table --out DIR``: logs of the cases, reruns of what is advised, the table.
+"""``python -m lab.advice record | run | table | tune --out DIR``: logs of the cases, reruns of advice, tables.
 
-``record`` and ``run`` continue where they ended.
+``tune`` reruns the configurations of ``crystalperf tune`` and prints their table.  ``record``, ``run`` and ``tune``
+continue where they ended.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from lab.advice import tuning
 from lab.advice.cases import CASES, Case
 from lab.advice.reruns import Rig, advised, change_id, kept_log, measure, prepare, record
 from lab.advice.score import Row, table
@@ -36,10 +38,12 @@ def _parser() -> argparse.ArgumentParser:
     recorded = commands.add_parser("record", help="run each case once, and keep its log")
     run = commands.add_parser("run", help="rerun the recommendations that have no row")
     shown = commands.add_parser("table", help="claims, and what the reruns saved")
-    for each in (recorded, run, shown):
+    whole = commands.add_parser("tune", help="rerun tuned configurations that have no row, and print their table")
+    whole.add_argument("--table", action="store_true", help="print the table only")
+    for each in (recorded, run, shown, whole):
         each.add_argument("--out", type=Path, default=Path("lab-runs/advice"), metavar="DIR", help="folder of the rows")
         each.add_argument("--only", action="append", metavar="CASE", help=f"cases: {', '.join(CASES)}")
-    for each in (recorded, run):
+    for each in (recorded, run, whole):
         each.add_argument("--limit", type=float, metavar="MINUTES", help="begin no case later")
     for each in (run, shown):
         each.add_argument("--ranks", type=int, default=1, metavar="N", help="recommendations of each case (default 1)")
@@ -84,6 +88,24 @@ def _table(given: argparse.Namespace, cases: list[Case]) -> list[str]:
     return table(rows)
 
 
+def _tune(given: argparse.Namespace, cases: list[Case]) -> list[str]:
+    rows = tuning.read_rows(given.out)
+    cores, found = os.cpu_count() or 1, []
+    rig = None if given.table else _rig(given, cases)
+    for case in cases if rig is None else _in_time(cases, given.limit):
+        if rig is None and not kept_log(case, given.out).exists():
+            continue
+        log = kept_log(case, given.out) if rig is None else record(case, rig, given.out)
+        each = tuning.tuned(case, log, cores)
+        found.append(each)
+        if rig is not None and each.changed is not None and each.key not in rows:
+            rows[each.key] = row = tuning.measure(each, rig)
+            with open(given.out / tuning.ROWS, "a") as file:
+                file.write(json.dumps(row) + "\n")
+            print(f"{case.name}: {each.answer['setting']}", file=sys.stderr, flush=True)
+    return tuning.table(found, rows)
+
+
 def _rig(given: argparse.Namespace, cases: list[Case]) -> Rig:
     given.out.mkdir(parents=True, exist_ok=True)
     return prepare(given.out.resolve() / "work", {case.data for case in cases})
@@ -110,6 +132,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _record(given, cases)
         elif given.command == "run":
             _run(given, cases)
+        elif given.command == "tune":
+            print("\n".join(_tune(given, cases)))
         else:
             print("\n".join(_table(given, cases)))
     except LabError as error:

@@ -87,8 +87,6 @@ def proof(row: Row) -> Proof | None:
     if row.measured is None or row.recommendation is None:
         return None
     before, after = row.measured["before_ms"], row.measured["after_ms"]
-    differences = [one - other for one, other in zip(before, after, strict=True)]
-    spread = statistics.stdev(differences) / len(differences) ** 0.5 if len(differences) > 1 else 0.0
     saving = row.recommendation["saving"] or {}
     bounds = saving.get("range_ms")
     return Proof(
@@ -98,8 +96,15 @@ def proof(row: Row) -> Proof | None:
         saving.get("ms"),
         (bounds[0], bounds[1]) if bounds else None,
         statistics.median(before) - statistics.median(after),
-        _T_90.get(len(differences), 2.0) * spread,
+        noise_ms(before, after),
     )
+
+
+def noise_ms(before: list[float], after: list[float]) -> float:
+    """The half-width of the 90 % range of the paired differences' mean."""
+    differences = [one - other for one, other in zip(before, after, strict=True)]
+    spread = statistics.stdev(differences) / len(differences) ** 0.5 if len(differences) > 1 else 0.0
+    return _T_90.get(len(differences), 2.0) * spread
 
 
 def table(rows: list[Row]) -> list[str]:

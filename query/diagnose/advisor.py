@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from crystalperf.query.diagnose.stage_statistics import Diagnosis, StageStats
     from crystalperf.query.execution.execution import Execution
     from crystalperf.query.execution.stream import Stream
+    from crystalperf.query.execution.tunable import Tunable
     from crystalperf.query.results.advice import Advice
     from crystalperf.query.results.answers import Efficiency, NamedPart, PathItem
     from crystalperf.query.results.assumptions import Assumption
@@ -100,6 +101,8 @@ class Advisor:
     """A stream, ms that a record spends in buffers that fill → the candidate that changes it."""
     resizing_candidate: Callable[[Execution, str, float], Candidate | None] | None = None
     """A scope, `workers`, `cores` or `memory`, the factor → the candidate that changes it; None if it cannot be."""
+    tunable: Callable[[duckdb.DuckDBPyConnection, Execution], Tunable] | None = None
+    """The run file, a scope → what a search for a better configuration may change of the run."""
     was_released: Callable[[str | None], bool] = lambda _reason: False
     """The reason why a worker ended → whether it was released, not lost."""
     was_cancelled: Callable[[str], bool] = lambda _error: False

@@ -43,7 +43,10 @@ could use, of a slow core or under a quota; 1 if not stated."""
 
 SCHEDULERS = ("fifo", "fair", "longest")
 
-UNCHECKED = ("input", "tasks", "skew", "scheduler")
+SPLIT = "split"
+"""The setting for the bytes of input that a task reads at most, of frameworks that split files by a size."""
+
+UNCHECKED = ("input", "tasks", SPLIT, "skew", "scheduler")
 """Settings of the work, not of resources.  No reruns have verified their effect, nor that of operator settings, except
 for those that a framework names."""
 

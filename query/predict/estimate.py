@@ -114,13 +114,14 @@ def predict(
     replans: bool = True,
     physics: Physics = MODEL,
     path: bool = True,
+    unverified: bool = False,
 ) -> Prediction:
     """The runtime of a scope in a scenario; if it cannot be predicted, `refused` says why.
 
     `base` is replay_baseline() of the scope, for several predictions to share.  `replans` is whether the framework may
     repartition tasks for other slots; without it, tasks stay as recorded, as in the paper.  `physics` are the terms of
     the model.  `path` is whether to compute the resource breakdown of the predicted runtime (resource_ms), a quarter of
-    the work.
+    the work.  `unverified` is whether settings whose effect no rerun has verified have the interval of others, too.
     """
     base = base or replay_baseline(execution)
     execution = replace(execution, recorded=scenario.recorded)  # what the user states included
@@ -147,7 +148,7 @@ def predict(
             parts_ms *= changed / predicted if predicted > 0 else 1.0
         predicted = changed
         known = replace(known, steady_step_ms=(steady.before_ms, steady.after_ms))
-    unsure = scenario.unchecked(execution.planner.checked_settings(execution))
+    unsure = () if unverified else scenario.unchecked(execution.planner.checked_settings(execution))
     if predicted > 0 and not unsure:  # a log cut off before anything ran has a runtime of 0 in every scenario
         capacities = [capacity / CAPACITY_FACTOR, capacity * CAPACITY_FACTOR] if execution is not tight else []
         others = [question.of(with_memory_capacity(tight, max(each, 1.0))) for each in capacities]

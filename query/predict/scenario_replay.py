@@ -11,7 +11,7 @@ import numpy as np
 
 from crystalperf.indexes.resources import CPU, NET, Resource
 from crystalperf.query.execution.execution import Execution, policy_of
-from crystalperf.query.execution.scenario import TASKS, Scenario
+from crystalperf.query.execution.scenario import SPLIT, TASKS, Scenario
 from crystalperf.query.execution.scheduling import chosen
 from crystalperf.query.predict.priors import impute_from_priors
 from crystalperf.query.results.assumptions import (
@@ -194,7 +194,8 @@ def _ms(answer: Answer) -> float:
 def direction(scenario: Scenario) -> tuple[bool, bool]:
     """Whether no resource is worse than recorded, and whether none is better."""
     if any(
-        value.choice is not None or key == "tasks" or key.startswith(TASKS) for key, value in scenario.changes.items()
+        value.choice is not None or key in ("tasks", SPLIT) or key.startswith(TASKS)
+        for key, value in scenario.changes.items()
     ):  # neither better nor worse
         return False, False
     ratios = [1.0, *(1 / ratio if key == "input" else ratio for key, ratio in scenario.ratios.items())]

@@ -53,9 +53,11 @@ from crystalperf.query.results.page import PageData
 from crystalperf.query.results.recommendations import Recommendation
 from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.remarks import Remark
+from crystalperf.query.results.tuning import NotTuned, TunedSetting, Tuning
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.sentences import lines_of, text_of
+from crystalperf.query.text.tuning import fragment
 
 Answer = (
     Debug
@@ -71,6 +73,7 @@ Answer = (
     | Comparison
     | ComparisonPage
     | Gate
+    | Tuning
 )
 
 KINDS: Mapping[type, str] = {
@@ -85,6 +88,7 @@ KINDS: Mapping[type, str] = {
     Failure: "error",
     PageData: "page",
     Gate: "gate",
+    Tuning: "tuning",
     Comparison: "comparison",
     ComparisonPage: "comparison-page",
 }
@@ -108,6 +112,7 @@ _COMPUTED: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
     Comparison: _properties(Comparison, "decided", "change_ms", "explained_share"),
     PredictedChange: _properties(PredictedChange, "error_ratio"),
     FunctionChange: _properties(FunctionChange, "change_ms", "beyond_noise"),
+    Tuning: {"configuration": fragment},
 }
 """Properties that are computed from an answer's fields and included in its JSON, by type."""
 
@@ -223,7 +228,7 @@ def _schema(answer: type) -> dict[str, Any]:
             (shape,), more = msgspec.json.schema_components((hint,), ref_template="#/$defs/{name}")
             known[name]["properties"][key] = shape
             known |= {each: other for each, other in more.items() if each not in known}
-    for name in known.keys() & {each.__name__ for each in (Assumption, Refusal, NotRecorded)}:
+    for name in known.keys() & {each.__name__ for each in (Assumption, Refusal, NotRecorded, NotTuned)}:
         known[name]["properties"] = {"kind": _TEXT, "text": _TEXT, **known[name]["properties"]}
         known[name]["additionalProperties"] = True  # fields of the kind, which may come from a plugin
     if "Finding" in known:
@@ -231,8 +236,8 @@ def _schema(answer: type) -> dict[str, Any]:
     if "Part" in known:
         known |= {each.__name__: _of_kind(each) for each in (Part, NotCompared)}
     known = _reachable(answer.__name__, {name: _wordless(shape) for name, shape in known.items()})
-    if "Recommendation" in known:
-        _recommend(known["Recommendation"])
+    for name in known.keys() & {each.__name__ for each in (Recommendation, TunedSetting)}:
+        _recommend(known[name])
     for shape in known.values():  # all fields are always present, so none has a default
         if "description" in shape:
             shape["description"] = cleandoc(shape["description"])

@@ -54,6 +54,7 @@ def _core() -> Sentences:
         "step_comparison",
         "stream_comparison",
         "gate",
+        "tuning",
     ):
         import_module(f"crystalperf.query.text.{subject}")
     return CORE

@@ -10,6 +10,7 @@ stream.py    a streaming job as a flow of records; held.py: how long its operato
 unbounded.py how busy a stream without collected metrics was
 comparing.py streams without collected metrics, compared by how busy they were
 advise.py    advice; recommendations.py: the kinds of recommendations
+tunable.py   settings that a search for a configuration may change
 private.py   what is redacted in plans
 collect.py   an archive of a job from a running cluster; poll.py, series.py, tables.py: its metrics
 setup.py     the settings with which a cluster writes archives and samples
@@ -35,6 +36,7 @@ from crystalperf.query.frameworks.flink import (
     setup,
     stream,
     trace,
+    tunable,
     unbounded,
 )
 from crystalperf.query.trace.vocabulary import Vocabulary
@@ -102,6 +104,7 @@ FLINK = Framework(
         required_recording=advise.required_recording,
         unbounded_load=unbounded.load,
         buffering_candidate=advise.buffering_candidate,
+        tunable=tunable.tunable,
         remarks=notes.remarks,
         was_cancelled=lambda why: why == trace.CALLED_OFF,
         setup=setup.SETUP,

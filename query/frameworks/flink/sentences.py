@@ -11,9 +11,11 @@ from crystalperf.query.frameworks.flink.recommendations import (
     CollectMetricsLonger,
     ShortenBufferTimeout,
 )
+from crystalperf.query.frameworks.flink.tunable import PARALLELISM, TASK_MANAGERS
 from crystalperf.query.results import advice
 from crystalperf.query.results.recommendations import Recommendation
 from crystalperf.query.results.sentences import Sentences
+from crystalperf.query.results.tuning import TunedSetting
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.recommendations import value_text
 
@@ -136,6 +138,19 @@ SENTENCES.fixed(
 def setting_lines(found: Recommendation, _words: Words) -> tuple[str, ...]:
     """Settings in the syntax of Flink's configuration file."""
     return tuple(f"{each.name}: {value_text(each.after)}" for each in found.settings)
+
+
+@SENTENCES.lines(TunedSetting)
+def tuned_lines(found: TunedSetting, _words: Words) -> tuple[str, ...]:
+    """Lines of Flink's configuration file; what is not set there is a comment."""
+    lines = []
+    for each in found.settings:
+        if each.name.startswith(PARALLELISM):
+            vertex = each.name.removeprefix(f"{PARALLELISM} of ")
+            lines.append(f"# in the program: .{PARALLELISM}({each.after}) for {vertex}")
+        else:
+            lines.append(f"{'# ' if each.name == TASK_MANAGERS else ''}{each.name}: {value_text(each.after)}")
+    return tuple(lines)
 
 
 @SENTENCES.of(ShortenBufferTimeout)

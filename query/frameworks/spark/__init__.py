@@ -9,6 +9,7 @@ interactive.py  whether a person submits the work
 scheduling.py   slots, locality, job barriers; partitions.py: partitioning; memory.py: the heap
 rules.py        advice for findings, and findings of Spark alone; waits.py: of slots and speculative copies
 advise/         recommendations with old and new values; recommendations.py: the kinds
+tunable.py      settings that a search for a configuration may change
 comparing.py    settings and operators that matter if runs are compared
 private.py      what is redacted in plans
 history.py      logs from a History Server
@@ -40,6 +41,7 @@ from crystalperf.query.frameworks.spark import (
     setup,
     sql_operators,
     trace,
+    tunable,
     waits,
 )
 from crystalperf.query.trace.vocabulary import Vocabulary
@@ -96,6 +98,7 @@ SPARK = Framework(
             "spark.executor.cores": "cores",
             "spark.executor.memory": "memory",
             "spark.sql.shuffle.partitions": "tasks",
+            "spark.sql.files.maxPartitionBytes": "split",
         },
         exchanged_data="shuffled data",
         delegate="Python worker",
@@ -106,6 +109,7 @@ SPARK = Framework(
         schedule=scheduling.schedule,
         barriers=scheduling.JobBarriers,
         configured=partitions.configured,
+        settings=partitions.SETTINGS,
         replan=partitions.replan,
         memory=memory.MEMORY,
         excluded_settings=lambda properties: ("workers",) if settings.is_local(properties) else (),
@@ -118,6 +122,7 @@ SPARK = Framework(
         rules.RULES,
         candidates=advise.candidates,
         resizing_candidate=advise.resized,
+        tunable=tunable.tunable,
         metrics={"shuffle": "exchanged"},
         setup=setup.SETUP,
         sentences=plan_sentences.SENTENCES,

@@ -8,12 +8,15 @@ Collections   parallelize() and the like use the default parallelism, which is t
 
 More data give more tasks of a scan, because files and their blocks keep their size, and larger partitions of a shuffle.
 Another spark.sql.shuffle.partitions repartitions the shuffles of queries, and is the maximum for adaptive execution.
+Another spark.sql.files.maxPartitionBytes (`split`) repartitions the scans that it, or openCostInBytes, had partitioned,
+with openCostInBytes lowered to it; not those of files that Spark had not split as the rule says, such as gzip.
 
 A stage whose recorded number of tasks does not follow these rules stays unchanged.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.scenario import Scenario
+from crystalperf.query.execution.scenario import SPLIT, Scenario, Setting
 from crystalperf.query.frameworks import Planned
 from crystalperf.query.frameworks.spark.assumptions import (
     FilesPerPartition,
@@ -39,9 +42,10 @@ from crystalperf.query.trace.arrays import members
 from crystalperf.query.trace.records import Ints
 
 MIB = 2**20
+LARGEST_PART, OPEN_COST = "spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes"
 DEFAULTS = {
-    "spark.sql.files.maxPartitionBytes": 128 * MIB,
-    "spark.sql.files.openCostInBytes": 4 * MIB,
+    LARGEST_PART: 128 * MIB,
+    OPEN_COST: 4 * MIB,
     "spark.sql.adaptive.advisoryPartitionSizeInBytes": 64 * MIB,
     "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": 256 * MIB,
     "spark.sql.adaptive.coalescePartitions.minPartitionSize": MIB,
@@ -54,6 +58,9 @@ FEW_MORE = 1.3
 
 SKEWED = 4.0
 """A task that reads this many times the median has one large key, which more tasks do not divide."""
+
+
+SETTINGS = {SPLIT: Setting("bytes", "bytes of files that a task of a query reads at most")}
 
 
 def size_set(properties: Mapping[str, str], key: str) -> float:
@@ -76,6 +83,8 @@ class Parallelism:
     partitions_after: int = DEFAULT_PARTITIONS
     input: float = 1.0
     packs_files: bool = True
+    split: float = 1.0
+    """Ratio of spark.sql.files.maxPartitionBytes."""
 
     def size(self, key: str) -> float:
         return size_set(self.properties, key)
@@ -85,13 +94,14 @@ class Parallelism:
 
 
 def configured(properties: Mapping[str, str]) -> dict[str, float]:
-    """The configured shuffle partitions of a run's queries."""
-    return {"tasks": float(whole(properties.get("spark.sql.shuffle.partitions")) or DEFAULT_PARTITIONS)}
+    """The configured shuffle partitions and file partitions of a run's queries."""
+    partitions = whole(properties.get("spark.sql.shuffle.partitions")) or DEFAULT_PARTITIONS
+    return {"tasks": float(partitions), SPLIT: size_set(properties, LARGEST_PART)}
 
 
 def replan(execution: Execution, scenario: Scenario, wanted: bool) -> Planned | Refusal:
     """The run with the tasks that Spark would plan in a scenario; unchanged if not wanted."""
-    ratios = {key: scenario.ratio(key) for key in ("cores", "workers", "input", "tasks")}
+    ratios = {key: scenario.ratio(key) for key in ("cores", "workers", "input", "tasks", SPLIT)}
     changed_by = [key for key, ratio in ratios.items() if ratio != 1]
     if not changed_by:
         return Planned(execution)
@@ -127,8 +137,9 @@ def replan_tasks(execution: Execution, scenario: Scenario) -> tuple[Execution, i
         max(round(partitions * scenario.ratio("tasks")), 1),
         scenario.ratio("input"),
         _packs_files(execution),
+        scenario.ratio(SPLIT),
     )
-    if plan.before == plan.after and plan.partitions == plan.partitions_after and plan.input == 1:
+    if plan.before == plan.after and plan.partitions == plan.partitions_after and plan.input == plan.split == 1:
         return execution, 0, []
     tasks, volumes = execution.tasks, execution.volumes
     counts: dict[int, int] = {}
@@ -174,6 +185,8 @@ def _tasks_wanted(
         return max(round(count * ratio), 1) if plan.before <= count <= FEW_MORE * plan.before else count
     if read > 0 and shuffled == 0:
         packed = has_sql and plan.packs_files
+        if packed and plan.split != 1 and plan.input == 1 and (cut := split_tasks(plan, count, read)) is not None:
+            return cut
         if packed and plan.before <= count <= FEW_MORE * plan.before:
             count = round(count * ratio)
             return max(count, round(read * plan.input / plan.size("spark.sql.files.maxPartitionBytes")), 1)
@@ -183,6 +196,22 @@ def _tasks_wanted(
         return _partitions_wanted(plan, count, shuffle_bytes) if has_sql else count
     # Neither files nor shuffles: a collection of parallelize(), if its number of tasks fits.
     return max(round(count * ratio), 1) if count == plan.before and read == 0 and not has_sql else count
+
+
+def split_tasks(plan: Parallelism, count: int, read: float) -> int | None:
+    """Tasks of a scan of `read` bytes in `count` tasks with another size of file partitions; None if that size had not
+    determined them, so that its effect is unknown."""
+    largest, cost = plan.size(LARGEST_PART), plan.size(OPEN_COST)
+    after = largest * plan.split
+    if count > FEW_MORE * plan.before:
+        files = count * largest  # all file partitions were full, with the costs of opening files
+        return max(math.ceil(files / min(after, max(min(cost, after), files / plan.after))), 1)
+    planned = read / min(largest, max(cost, read / plan.before))
+    if count < min(plan.before, 0.75 * planned):  # files that Spark could not split
+        return None
+    if count < plan.before:  # reads fewer bytes than the files have, so these are at least as many tasks
+        return max(round(read / min(after, max(min(cost, after), read / plan.after))), count)
+    return None
 
 
 def _partitions_wanted(plan: Parallelism, count: int, shuffle_bytes: Ints) -> int:

@@ -38,6 +38,7 @@ from crystalperf.query.frameworks.spark.settings import size_text
 from crystalperf.query.results import advice, missing
 from crystalperf.query.results.recommendations import Affected, MoreMemory, Recommendation, SettingChange
 from crystalperf.query.results.sentences import Sentences
+from crystalperf.query.results.tuning import TunedSetting
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.recommendations import (
     capitalised,
@@ -415,6 +416,23 @@ def _setting_lines(change: SettingChange) -> tuple[str, ...]:
     if change.set_by == "unclear":
         return (_conf(change), f"{in_program}  # if the program sets it")
     return (_conf(change),)
+
+
+@SENTENCES.lines(TunedSetting)
+def tuned_lines(found: TunedSetting, _words: Words) -> tuple[str, ...]:
+    """Lines of spark-defaults.conf, each after what a program that sets it has to change."""
+    lines: list[str] = []
+    for each in found.settings:
+        value, own = value_text(each.after), each.name != "spark.master"
+        in_program = f'.config("{each.name}", "{value}")' if own else f'.master("{value}")'
+        if each.set_by == "session":
+            lines.append(f'# The program sets it, so change it there: spark.conf.set("{each.name}", "{value}")')
+        elif each.set_by == "program":
+            lines.append(f"# The program sets it, so change it there: {in_program}")
+        elif each.set_by == "unclear":
+            lines.append(f"# If the program sets it, change it there: {in_program}")
+        lines.append(f"{each.name} {value}")
+    return tuple(lines)
 
 
 @SENTENCES.of(ReadDriverLog)

@@ -23,6 +23,7 @@ import duckdb
 
 from crystalperf.query.frameworks.ml.pytorch import files, loaders, sentences, setup
 from crystalperf.query.frameworks.ml.training.framework import of_training
+from crystalperf.query.frameworks.ml.training.tunable import of_settings
 
 if TYPE_CHECKING:
     from crystalperf.query.diagnose.stage_statistics import StageStats
@@ -80,5 +81,6 @@ PYTORCH = replace(
         other_causes=_other_causes,
         named_parts=_named_parts,
         sentences=sentences.SENTENCES,
+        tunable=of_settings(((loaders.LOADERS, "num_workers of the DataLoader"),)),
     ),
 )

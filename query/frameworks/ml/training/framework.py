@@ -17,6 +17,7 @@ from crystalperf.query.frameworks.ml.training import (
     scenarios,
     sentences,
     servers,
+    tunable,
 )
 from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.inputs.files import Application, Head, LogPart
@@ -97,7 +98,13 @@ def of_training(
         ),
         planner=PLANNER,
         comparer=comparing.COMPARER,
-        advisor=replace(rules.RULES, setup=setup, sentences=sentences.SENTENCES, efficiency=_efficiency),
+        advisor=replace(
+            rules.RULES,
+            setup=setup,
+            sentences=sentences.SENTENCES,
+            efficiency=_efficiency,
+            tunable=tunable.of_settings(),
+        ),
     )
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from crystalperf.query.frameworks.ml.training import assumptions, findings, refusals, remarks
 from crystalperf.query.frameworks.ml.training.recommendations import CollectTraces
+from crystalperf.query.frameworks.ml.training.tunable import BATCH
 from crystalperf.query.results.sentences import Sentences
+from crystalperf.query.results.tuning import TunedSetting
 from crystalperf.query.results.words import Words
 from crystalperf.query.trace.amounts import counted
 
@@ -274,3 +276,15 @@ def steps_by_accelerator(assumed: assumptions.StepsByAccelerator, _words: Words)
         f"steps end when the accelerator has finished their work: {assumed.queued_ms:.1f} ms of it were still queued"
         " when the program marked the end of the last step"
     )
+
+
+# Tuning ---------------------------------------------------------------------------------------------------------------
+
+
+@SENTENCES.lines(TunedSetting)
+def tuned_lines(found: TunedSetting, _words: Words) -> tuple[str, ...]:
+    """Changes of the program, as comments: no file configures it."""
+    lines = [f"# in the program: {each.name}: {each.after}" for each in found.settings]
+    if any(each.name == BATCH for each in found.settings):
+        lines.append("# Another batch changes what the training learns: check its learning rate and its accuracy.")
+    return tuple(lines)

@@ -8,7 +8,7 @@ from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.frameworks.spark.advise.changes import changed_size
 from crystalperf.query.frameworks.spark.advise.partitions import Cut, together
 from crystalperf.query.frameworks.spark.advise.stages import Stages, affected
-from crystalperf.query.frameworks.spark.partitions import MIB, size_set
+from crystalperf.query.frameworks.spark.partitions import LARGEST_PART, MIB, OPEN_COST, size_set
 from crystalperf.query.frameworks.spark.recommendations import (
     CutFilesSmaller,
     GiveSchema,
@@ -21,9 +21,6 @@ from crystalperf.query.results.recommendations import MEASURED, MODELLED, Candid
 
 MIN_PART_BYTES = MIB / 16
 """Minimum file partition that is worth a task."""
-
-_LARGEST_PART = "spark.sql.files.maxPartitionBytes"
-_MIN_PART = "spark.sql.files.openCostInBytes"
 
 
 def scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Candidate]:
@@ -68,7 +65,7 @@ def scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Candid
 
 def unsplit(properties: Mapping[str, str], stages: Stages) -> Iterator[Candidate]:
     """Stages that read files, and wait for the task of a file that is larger than any file partition of Spark."""
-    least = 1.2 * size_set(properties, _LARGEST_PART)
+    least = 1.2 * size_set(properties, LARGEST_PART)
     found = [
         (detail, cost)
         for detail, cost in stages.pairs(StragglerStage)
@@ -85,14 +82,14 @@ def unsplit(properties: Mapping[str, str], stages: Stages) -> Iterator[Candidate
 
 def _part_bytes(properties: Mapping[str, str], detail: StageStats) -> float:
     """The largest file partition that Spark makes of a stage's input."""
-    largest, cost = (size_set(properties, key) for key in (_LARGEST_PART, _MIN_PART))
+    largest, cost = (size_set(properties, key) for key in (LARGEST_PART, OPEN_COST))
     return min(largest, max(cost, detail.read_bytes / max(detail.facts.slots, 1)))
 
 
 def _cut_smaller(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Candidate:
     all_of = together(cuts)
     after = all_of.first.detail.read_bytes / all_of.wanted
-    key = _MIN_PART if after < size_set(properties, _MIN_PART) else _LARGEST_PART
+    key = OPEN_COST if after < size_set(properties, OPEN_COST) else LARGEST_PART
     value = CutFilesSmaller(
         price="setting", because="idle-slots", saving=MODELLED,
         settings=(changed_size(properties, key, after),), stages=all_of.stages,
