@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crystalperf.cli.output import print_message, progress, write, write_answer
+from crystalperf.cli.remember import remember
 from crystalperf.cli.runs import analyzed_run, find_run, profile_run, run_word
 from crystalperf.cli.text import shell_word
 from crystalperf.indexes.errors import SettingError
@@ -25,6 +26,7 @@ def analyze(
     force: bool = False,
     full: bool = False,
     html: str = "",
+    keeps: bool = True,
     as_json: bool,
 ) -> int:
     """Profile the inputs unless they are a run already, and print the verdict; returns the exit code."""
@@ -41,11 +43,20 @@ def analyze(
         from crystalperf.cli.screen import verdict_text
 
         write(verdict_text(answer, next_command(answer.next, run.path), shell_word(run_word(run.path)), full=full))
+    if keeps:
+        remember(run, "analyze", answer.what_ifs, answer.recommendations)
     return 0
 
 
 def profile(
-    paths: Sequence[str], output: str, app: str, indexes: Sequence[str], *, force: bool = False, as_json: bool
+    paths: Sequence[str],
+    output: str,
+    app: str,
+    indexes: Sequence[str],
+    *,
+    force: bool = False,
+    keeps: bool = True,
+    as_json: bool,
 ) -> int:
     """Profile the inputs and store the run file; returns the exit code."""
     with progress() as step:
@@ -57,6 +68,8 @@ def profile(
         from crystalperf.cli.render import profile_text
 
         write(profile_text(answer, f"crystalperf debug {shell_word(run_word(run.path))}"))
+    if keeps:
+        remember(run, "profile")
     return 0
 
 
@@ -84,6 +97,7 @@ def predict(
     replan: bool,
     predictor: str,
     reruns: Sequence[str] = (),
+    keeps: bool = True,
     as_csv: bool = False,
     as_json: bool,
 ) -> int:
@@ -119,6 +133,10 @@ def predict(
         from crystalperf.cli.predictions import refusal_text
 
         print_message(f"crystalperf: {refusal_text(points)}")
+    if keeps:
+        remember(run, "predict", points, (), recorded, predictor)
+        for each in others:
+            remember(each.run, "predict")
     return 0 if answered else 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -42,6 +43,12 @@ from crystalperf.query.execution.scenario import (
 )
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.inputs.reader import Reader
+from crystalperf.query.ledger.facts import facts_of
+from crystalperf.query.ledger.matching import KnownRun
+from crystalperf.query.ledger.recall import recalled
+from crystalperf.query.ledger.scoring import scored
+from crystalperf.query.ledger.store import VARIABLE, is_writable, place
+from crystalperf.query.ledger.store import read as read_ledger
 from crystalperf.query.page.frontend import PLAIN_FRONTEND, Frontend
 from crystalperf.query.predict.estimate import predict, predicted_by
 from crystalperf.query.predict.reruns import Compared, advice, apply_reruns, compared, differences
@@ -58,6 +65,7 @@ from crystalperf.query.results.answers import (
     WorkerSize,
 )
 from crystalperf.query.results.comparison import Comparison
+from crystalperf.query.results.ledger import Ledger
 from crystalperf.query.results.recommendations import Candidate
 from crystalperf.query.results.refusals import InvalidQuestion, Refusal, RefusedError
 from crystalperf.query.simulate.list_schedule import has_compiled
@@ -422,6 +430,12 @@ class Run:
             columns = "framework, app_id, attempt, started_at_ms, duration_ms"
             return tuple(connection.execute(f"SELECT {columns} FROM runs").fetchall()[0])
 
+    def _scenario_of(self, setting: str, scope: str = "all", recorded: Sequence[str] = ()) -> Scenario:
+        """The scenario of settings as Prediction.setting has them.  Raises RefusedError, SettingError."""
+        return self._scenario(setting.split(", "), recorded, scope)
+
+    scenario = _scenario_of  # for packages of query: a Scenario is not part of the public interface
+
     def _scenario(self, texts: Sequence[str], recorded: str | Sequence[str], scope: str) -> Scenario:
         chosen, known = self._parsed(texts, recorded, scope, lists=False)
         return scenario_of({key: value for key, (value,) in chosen.items()}, known)
@@ -472,6 +486,11 @@ class Run:
         wanted = parse_settings(expanded, settable, words, lists=lists)
         stated = parse_settings(_listed(recorded), settable, words, lists=False)
         return wanted, recorded_resources({**execution.recorded, **work_of(execution)}, stated)
+
+    def stated(self, settings: Sequence[str]) -> dict[str, str]:
+        """Settings of a run that its user states, KEY=VALUE, by key.  Raises SettingError."""
+        chosen, _ = self._parsed(settings, (), "all", lists=False)
+        return {key: value.text for key, (value,) in chosen.items()}
 
     def _predicted(
         self, scenario: Scenario, scope: str, replan: bool, predictor: str | None, *, path: bool = True
@@ -584,7 +603,26 @@ def compare(
     if the runs are of different frameworks, or if one is given twice.
     """
     one, other = ([Given(each.run, each.name, scope) for each in _listed_runs(side)] for side in (before, after))
-    return compared_sides(one, other, progress)
+    return compared_sides(one, other, progress, recalled)
+
+
+def ledger(runs: Sequence[Other | Run | str | Path] = (), *, job: str = "", backtest: bool = False) -> Ledger:
+    """The predictions in the user's ledger, held against the runs that came later.
+
+    Those are the runs of which the ledger has facts, and `runs`: run files or logs, with settings that no log records
+    (Other.settings).  `job` is a part of the names of the jobs to show.  With `backtest`, runs that started before the
+    prediction count as well.  Raises SettingError if the ledger is off, InputError if it cannot be read.
+    """
+    path = place()
+    if path is None:
+        raise SettingError(f"the ledger is off, because {VARIABLE} says so; give the path of its file there")
+    now_ms, more = 1e3 * time.time(), []
+    for each in map(_other, runs):
+        facts = facts_of(each.run)
+        if facts is not None:
+            stated = each.run.stated(each.settings)
+            more.append(KnownRun(facts, now_ms, stated))
+    return scored(path, read_ledger(path), more, job=job, backtest=backtest, writable=is_writable(path))
 
 
 def comparison_page(
@@ -616,7 +654,7 @@ def comparison_page(
         count = len(sides[0])
         found = answer
         if found is None or redact:
-            found = compared_sides(given[:count], given[count:], progress)
+            found = compared_sides(given[:count], given[count:], progress, recalled)
         return page_of(found, shown[:count], shown[count:], progress, redacted=redact)
 
 

@@ -92,12 +92,20 @@ class Given:
     scope: str = ALL
 
 
+Recall = Callable[[Given, Sequence[Given], float], PredictedChange | None]
+"""The prediction that was made of a run before those after began, which took so long, ms; None if there is none."""
+
+
 def compared(
-    before: Sequence[Given], after: Sequence[Given], progress: Callable[[str], None] = lambda _: None
+    before: Sequence[Given],
+    after: Sequence[Given],
+    progress: Callable[[str], None] = lambda _: None,
+    recall: Recall = lambda *_: None,
 ) -> Comparison:
     """The comparison of two sides, each of one run or several of the same job.
 
-    Raises InputError if the runs are of different frameworks, or if one is given twice.
+    `recall` has a prediction that was made before the runs after; without one, it is computed now.  Raises InputError
+    if the runs are of different frameworks, or if one is given twice.
     """
     _checked(before, after)
     steps = _steps([each.run.header() for each in (*before, *after)], before[0].scope)
@@ -113,7 +121,7 @@ def compared(
     operators = _operator_changes(sides)
     parts = _parts(sides, effects(sides, pairs), operators, change_ms)
     progress("predicting the resources of the runs after")
-    predicted = _predicted(first, one, other)
+    predicted = recall(first, after, other.runtime_ms) or _predicted(first, one, other)
     return Comparison(
         before=_side(before, read[0], one),
         after=_side(after, read[1], other),

@@ -47,6 +47,7 @@ from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.flame_difference import FunctionChange
 from crystalperf.query.results.gate import Gate
 from crystalperf.query.results.kinds import Basis, Kind
+from crystalperf.query.results.ledger import Followed, Ledger, Match
 from crystalperf.query.results.missing import Missing
 from crystalperf.query.results.not_recorded import NotRecorded
 from crystalperf.query.results.page import PageData
@@ -71,6 +72,7 @@ Answer = (
     | Comparison
     | ComparisonPage
     | Gate
+    | Ledger
 )
 
 KINDS: Mapping[type, str] = {
@@ -87,6 +89,7 @@ KINDS: Mapping[type, str] = {
     Gate: "gate",
     Comparison: "comparison",
     ComparisonPage: "comparison-page",
+    Ledger: "ledger",
 }
 """The kind of an answer in its JSON, by its type."""
 
@@ -107,6 +110,8 @@ _COMPUTED: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
     Choice: _properties(Choice, "cheapest", "likely"),
     Comparison: _properties(Comparison, "decided", "change_ms", "explained_share"),
     PredictedChange: _properties(PredictedChange, "error_ratio"),
+    Match: _properties(Match, "error_ratio", "inside"),
+    Followed: _properties(Followed, "saved_ms"),
     FunctionChange: _properties(FunctionChange, "change_ms", "beyond_noise"),
 }
 """Properties that are computed from an answer's fields and included in its JSON, by type."""
