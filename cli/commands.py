@@ -429,6 +429,10 @@ def ledger(
     job: Annotated[
         str, typer.Option("--job", metavar="NAME", help="only jobs with this in their names", show_default=False)
     ] = "",
+    fleet: Annotated[
+        str,
+        typer.Option("--fleet", metavar="DIR", help="also compare with the runs of this fleet", show_default=False),
+    ] = "",
     backtest: Annotated[
         bool, typer.Option("--backtest", help="also count runs that began before the prediction was made")
     ] = False,
@@ -452,11 +456,11 @@ def ledger(
       crystalperf ledger tuesday.log,network=10Gbps --job q9
       crystalperf ledger --rm --job q9
     """
-    if remove and runs:
+    if remove and (runs or fleet):
         raise typer.BadParameter("leave out the runs; --job names the entries to remove", param_hint="'--rm'")
     from crystalperf.cli.ledger_command import ledger as answer
 
-    return answer(runs, job, backtest=backtest, remove=remove, full=full, as_json=as_json)
+    return answer(runs, job, fleet, backtest=backtest, remove=remove, full=full, as_json=as_json)
 
 
 @app.command()

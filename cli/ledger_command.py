@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crystalperf.cli.output import print_message, progress, write, write_answer
@@ -14,6 +15,7 @@ from crystalperf.indexes.errors import InputError
 from crystalperf.query.text import ledger as words
 
 if TYPE_CHECKING:
+    from crystalperf.query.ledger.matching import KnownRun
     from crystalperf.query.results.ledger import Ledger
 
 MATCHED_SHOWN = 3
@@ -23,7 +25,9 @@ RECOMMENDATIONS_SHOWN = 5
 ALL = 100_000
 
 
-def ledger(names: Sequence[str], job: str, *, backtest: bool, remove: bool, full: bool, as_json: bool) -> int:
+def ledger(
+    names: Sequence[str], job: str, fleet: str, *, backtest: bool, remove: bool, full: bool, as_json: bool
+) -> int:
     """Print the accuracy of kept predictions, or remove entries; returns the exit code."""
     if remove:
         return _remove(job)
@@ -31,8 +35,14 @@ def ledger(names: Sequence[str], job: str, *, backtest: bool, remove: bool, full
 
     with progress() as step:
         runs = other_runs(names)
+        known: list[KnownRun] = []
+        if fleet:
+            from crystalperf.fleet.later import known_runs
+
+            step("reading the fleet")
+            known = known_runs(Path(fleet))
         step("comparing predictions with later runs")
-        answer = held(runs, job=job, backtest=backtest)
+        answer = held(runs, job=job, backtest=backtest, known=known)
     if as_json:
         write_answer(answer)
     else:

@@ -43,12 +43,6 @@ from crystalperf.query.execution.scenario import (
 )
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.inputs.reader import Reader
-from crystalperf.query.ledger.facts import facts_of
-from crystalperf.query.ledger.matching import KnownRun
-from crystalperf.query.ledger.recall import recalled
-from crystalperf.query.ledger.scoring import scored
-from crystalperf.query.ledger.store import VARIABLE, is_writable, place
-from crystalperf.query.ledger.store import read as read_ledger
 from crystalperf.query.page.frontend import PLAIN_FRONTEND, Frontend
 from crystalperf.query.predict.estimate import predict, predicted_by
 from crystalperf.query.predict.reruns import Compared, advice, apply_reruns, compared, differences
@@ -65,7 +59,6 @@ from crystalperf.query.results.answers import (
     WorkerSize,
 )
 from crystalperf.query.results.comparison import Comparison
-from crystalperf.query.results.ledger import Ledger
 from crystalperf.query.results.recommendations import Candidate
 from crystalperf.query.results.refusals import InvalidQuestion, Refusal, RefusedError
 from crystalperf.query.simulate.list_schedule import has_compiled
@@ -80,7 +73,9 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from crystalperf.query.frameworks.registry import Settings
+    from crystalperf.query.ledger.matching import KnownRun
     from crystalperf.query.results.comparison_page import ComparisonPage
+    from crystalperf.query.results.ledger import Ledger
     from crystalperf.query.results.page import PageData
 
 
@@ -602,27 +597,41 @@ def compare(
     every run to compare, as in Run.debug().  `progress` receives a short description of each step.  Raises InputError
     if the runs are of different frameworks, or if one is given twice.
     """
+    from crystalperf.query.ledger.recall import recalled
+
     one, other = ([Given(each.run, each.name, scope) for each in _listed_runs(side)] for side in (before, after))
     return compared_sides(one, other, progress, recalled)
 
 
-def ledger(runs: Sequence[Other | Run | str | Path] = (), *, job: str = "", backtest: bool = False) -> Ledger:
+def ledger(
+    runs: Sequence[Other | Run | str | Path] = (),
+    *,
+    job: str = "",
+    backtest: bool = False,
+    known: Sequence[KnownRun] = (),
+) -> Ledger:
     """The predictions in the user's ledger, held against the runs that came later.
 
-    Those are the runs of which the ledger has facts, and `runs`: run files or logs, with settings that no log records
-    (Other.settings).  `job` is a part of the names of the jobs to show.  With `backtest`, runs that started before the
-    prediction count as well.  Raises SettingError if the ledger is off, InputError if it cannot be read.
+    Those are the runs of which the ledger has facts, `runs`, and `known`, such as those of a fleet.  `runs` are run
+    files or logs, with settings that no log records (Other.settings).  `job` is a part of the names of the jobs to
+    show.  With `backtest`, runs that started before the prediction count as well.  Raises SettingError if the ledger is
+    off, InputError if it cannot be read.
     """
+    from crystalperf.query.ledger.facts import facts_of
+    from crystalperf.query.ledger.matching import KnownRun
+    from crystalperf.query.ledger.scoring import scored
+    from crystalperf.query.ledger.store import VARIABLE, is_writable, place, read
+
     path = place()
     if path is None:
         raise SettingError(f"the ledger is off, because {VARIABLE} says so; give the path of its file there")
-    now_ms, more = 1e3 * time.time(), []
+    now_ms, more = 1e3 * time.time(), list(known)
     for each in map(_other, runs):
         facts = facts_of(each.run)
         if facts is not None:
             stated = each.run.stated(each.settings)
             more.append(KnownRun(facts, now_ms, stated))
-    return scored(path, read_ledger(path), more, job=job, backtest=backtest, writable=is_writable(path))
+    return scored(path, read(path), more, job=job, backtest=backtest, writable=is_writable(path))
 
 
 def comparison_page(
@@ -639,6 +648,7 @@ def comparison_page(
     `answer` is the comparison of these runs, if already computed.  With `redact`, names are replaced by pseudonyms as
     in Run.redacted(), by the same ones in all runs.
     """
+    from crystalperf.query.ledger.recall import recalled
     from crystalperf.query.page.comparison import comparison_page as page_of
 
     sides = [_listed_runs(each) for each in (before, after)]

@@ -6,9 +6,12 @@ import errno
 import json
 import multiprocessing
 import os
+import re
 import stat
+import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -16,9 +19,10 @@ import pytest
 import crystalperf as cp
 from crystalperf.cli.ledger_command import ledger_text
 from crystalperf.cli.main import run as command
+from crystalperf.fleet.build import build
+from crystalperf.fleet.summary import summarize
 from crystalperf.indexes.errors import InputError, SettingError
 from crystalperf.query.compare.plans import plan_hash
-from crystalperf.query.ledger import facts as facts_module
 from crystalperf.query.ledger import store
 from crystalperf.query.ledger.entries import Change, Entry, Predicted, Recommended, RunFacts
 from crystalperf.query.ledger.facts import facts_of
@@ -26,6 +30,7 @@ from crystalperf.query.ledger.matching import SKEW_MS, KnownRun
 from crystalperf.query.ledger.scoring import scored, wilson
 from crystalperf.query.ledger.store import HEADER, Kept, append, place, read, read_about, remove
 from crystalperf.query.results.ledger import Followed, Ledger, Match
+from tests import spark_events
 from tests.reading import profiled
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,14 +40,14 @@ NOW_MS = 1_795_900_000_000
 RESOURCES = {"workers": 2.0, "cores": 2.0, "memory": 1e9, "tasks": 200.0, "input": 1e8}
 
 
-def facts(app: str = "app-1", began_ms: float = NOW_MS - DAY_MS, **values: object) -> RunFacts:
+def facts(app: str = "app-1", began_ms: float = NOW_MS - DAY_MS, **values: Any) -> RunFacts:
     """A run of 60 s on 2 workers of 2 slots."""
     base = RunFacts(
         framework="spark", name="report", app_id=app, attempt=None, started_at_ms=int(began_ms), plan="a",
         runtime_ms=60_000.0, step_ms=None, ended_well=True, resources=RESOURCES,
         settings={"spark.sql.shuffle.partitions": "200"},
     )  # fmt: skip
-    return replace(base, **values)  # type: ignore[arg-type]
+    return replace(base, **values)
 
 
 def predicted(**values: object) -> Predicted:
@@ -55,7 +60,7 @@ def made(*predictions: Predicted, at_ms: float = NOW_MS, run: RunFacts | None = 
     return Entry(int(at_ms), "0", "predict", run or facts(), predictions)
 
 
-def later(app: str = "app-2", after_ms: float = DAY_MS, seen_after_ms: float = 60_000.0, **values: object) -> KnownRun:
+def later(app: str = "app-2", after_ms: float = DAY_MS, seen_after_ms: float = 60_000.0, **values: Any) -> KnownRun:
     """A run of 40 s with twice the slots, a day after the prediction."""
     own = {"resources": {**RESOURCES, "cores": 4.0}, "runtime_ms": 40_000.0, **values}
     return KnownRun(facts(app, NOW_MS + after_ms, **own), NOW_MS + after_ms + seen_after_ms)
@@ -95,7 +100,7 @@ def test_a_later_run_with_the_predicted_resources_shows_the_error() -> None:
         {"ended_well": False},
     ],
 )
-def test_a_run_of_other_resources_or_another_job_does_not_match(other: dict[str, object]) -> None:
+def test_a_run_of_other_resources_or_another_job_does_not_match(other: dict[str, Any]) -> None:
     assert not matches([made(predicted())], later(**other))
     assert not matches([made(predicted())], later(**other), backtest=True)
 
@@ -232,10 +237,11 @@ def follow(entries: list[Entry], *runs: KnownRun) -> list[Followed]:
     return [each for job in ledger(entries, *runs).jobs for each in job.recommendations]
 
 
-def with_partitions(value: str, app: str = "app-2", **more: object) -> KnownRun:
+def with_partitions(value: str, app: str = "app-2", **more: Any) -> KnownRun:
     resources = {**RESOURCES, "tasks": float(value)}
     settings = {"spark.sql.shuffle.partitions": value}
-    return later(app, **{"resources": resources, "settings": settings, "runtime_ms": 45e3, **more})
+    values: dict[str, Any] = {"resources": resources, "settings": settings, "runtime_ms": 45e3, **more}
+    return later(app, **values)
 
 
 def test_an_applied_recommendation_shows_what_it_saved() -> None:
@@ -370,7 +376,7 @@ def test_a_file_that_is_not_a_ledger_is_not_written(file: Path, content: bytes) 
 def test_a_full_disk_leaves_no_part_of_a_line(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     append(file, made(predicted()))
     before, write = file.read_bytes(), os.write
-    monkeypatch.setattr(store.os, "write", lambda place, line: write(place, line[:10]))
+    monkeypatch.setattr(os, "write", lambda place, line: write(place, line[:10]))
     with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
         append(file, made(predicted()))
     assert file.read_bytes() == before
@@ -425,7 +431,7 @@ def test_a_prediction_meets_the_real_run_with_half_the_slots(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(facts_module.time, "time", lambda: 1_795_806_250.0)
+        patch.setattr(time, "time", lambda: 1_795_806_250.0)
         assert command(["predict", text_of("q12-base"), "--scope", "sql:4", "--set", "cores=1,2x", "--json"]) == 0
     capsys.readouterr()
     assert command(["ledger", text_of("q12-slots"), "--json"]) == 0
@@ -445,7 +451,7 @@ def test_compare_uses_the_prediction_that_was_made_before(file: Path, monkeypatc
     runs = [text_of("q12-base"), text_of("q12-slots")]
     assert cp.compare(*runs, scope="sql:4").predicted.made_at is None  # type: ignore[union-attr]
     with monkeypatch.context() as patch:
-        patch.setattr(facts_module.time, "time", lambda: 1_795_806_250.0)
+        patch.setattr(time, "time", lambda: 1_795_806_250.0)
         assert command(["predict", runs[0], "--scope", "sql:4", "--set", "cores=0.5x"]) == 0
     lines = file.read_bytes().split(b"\n")
     entry = json.loads(lines[1])
@@ -497,3 +503,36 @@ def test_a_ledger_that_cannot_be_written_costs_the_entry_only(
         monkeypatch.setenv("CRYSTALPERF_LEDGER", each)
         assert command(arguments) == 0
         assert capsys.readouterr() == before
+
+
+# Fleets ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    """A fleet of a run, and of the same job a day later with twice the slots."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    first = spark_events.write(logs / "first", spark_events.run()).read_text(encoding="utf-8")
+    second = re.sub(r"17000\d{8}", lambda each: str(int(each[0]) + DAY_MS), first)
+    second = second.replace("application_1_1", "application_1_2").replace('"Total Cores":2', '"Total Cores":4')
+    (logs / "second").write_text(second, encoding="utf-8")
+    build([str(logs)], tmp_path / "fleet")
+    return tmp_path / "fleet"
+
+
+def test_a_fleet_holds_what_ifs_against_later_runs(fleet: Path) -> None:
+    (found,) = summarize(fleet).held
+    assert (found.name, found.framework, found.predictions) == ("made", "spark", 1)
+    assert -1 < found.median_error_ratio < 0  # predicted faster with more slots, but the made run took as long
+    assert abs(found.median_error_ratio) == found.median_absolute_error_ratio
+
+
+def test_runs_of_a_fleet_are_later_runs(file: Path, fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = fleet.parent / "logs" / "first"
+    assert command(["predict", str(log), "--set", "cores=2x"]) == 0
+    capsys.readouterr()
+    assert command(["ledger", "--fleet", str(fleet), "--backtest", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [each["run"] for job in answer["jobs"] for each in job["matches"]] == ["application_1_2"]
+    assert len(read(file).entries) == 1

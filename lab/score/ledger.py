@@ -49,7 +49,7 @@ def scored(recordings: Path, profiles: Path) -> Iterator[tuple[str, str, Held]]:
                 held(predictions([entry]), [KnownRun(other.facts, math.inf)], backtest=True)
             )  # fmt: skip
             if not found:
-                print(f"{one.name} to {other.name}: not matched")
+                print(f"{one.name} to {other.name}: not matched; {[each.kind for each in answer.refused]}")
             yield from ((one.name, other.name, each) for each in found)
 
 

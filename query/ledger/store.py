@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -32,15 +33,13 @@ HEADER = b'{"crystalperf.ledger": 1}\n'
 """The first line; the number is the version of the lines."""
 
 MOST_BYTES = 64 << 20
-"""Size above which a writer drops the older half of the lines, some 20 000 entries."""
+"""Size above which a writer drops the older half of the lines, those of some 15 000 analyses."""
 
 _SEARCHED = 64 << 10
 """Bytes in which a writer looks for the first entry of a file whose first line is damaged."""
 
 LOCKED_S = 2.0
 """Longest wait for other writers, each of which takes a millisecond."""
-
-_DECODER = msgspec.json.Decoder(Entry)
 
 
 @dataclass(frozen=True)
@@ -142,9 +141,15 @@ def remove(path: Path, is_removed: Callable[[Entry], bool] | None) -> int:
     return len(gone)
 
 
+@cache
+def _decoder() -> msgspec.json.Decoder[Entry]:
+    """Made on first use, which takes some ms."""
+    return msgspec.json.Decoder(Entry)
+
+
 def _entry(line: bytes) -> Entry | None:
     try:
-        return _DECODER.decode(line)
+        return _decoder().decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
