@@ -192,6 +192,10 @@ def test_trainings_are_held_against_the_time_of_a_step() -> None:
     assert found.error_ratio == pytest.approx(0.25)
 
 
+def test_predictions_from_a_run_that_did_not_end_are_about_a_part_of_the_job() -> None:
+    assert not matches([made(predicted(), run=facts(ended_well=False))], later())
+
+
 def test_failed_runs_are_counted_but_not_compared() -> None:
     found = ledger([made(predicted())], later(ended_well=False))
     assert found.accuracy is None

@@ -92,16 +92,16 @@ def main() -> None:
     print("| predicted from | setting | held against | predicted | 90 % range | actual | error | in range |")
     print("|---|---|---|---|---|---|---|---|")
     for one, other, each in found:
-        made_of, ends = each.made.prediction, each.made.prediction.range_ms or (0.0, 0.0)
-        times = f"{made_of.predicted_ms / 1e3:.1f} s | {ends[0] / 1e3:.1f} to {ends[1] / 1e3:.1f} s"
+        made_of, ends = each.made.prediction, each.made.prediction.range_ms
+        held_in = "-" if ends is None else "yes" if ends[0] <= each.actual_ms <= ends[1] else "no"
+        between = "-" if ends is None else f"{ends[0] / 1e3:.1f} to {ends[1] / 1e3:.1f} s"
         print(
-            f"| {one} | {made_of.setting} | {other} | {times} | {each.actual_ms / 1e3:.1f} s |"
-            f" {ratio(made_of.predicted_ms / each.actual_ms - 1)} |"
-            f" {'yes' if ends[0] <= each.actual_ms <= ends[1] else 'no'} |"
+            f"| {one} | {made_of.setting} | {other} | {made_of.predicted_ms / 1e3:.1f} s | {between} |"
+            f" {each.actual_ms / 1e3:.1f} s | {ratio(made_of.predicted_ms / each.actual_ms - 1)} | {held_in} |"
         )
     for name, chosen in (
         ("all", found),
-        ("slots and workers", [each for each in found if "input" not in each[2].made.prediction.setting]),
+        ("slots, workers, memory", [each for each in found if "input" not in each[2].made.prediction.setting]),
         ("input", [each for each in found if "input" in each[2].made.prediction.setting]),
     ):
         seen = accuracy([each for _, _, each in chosen])

@@ -63,8 +63,8 @@ def known_runs(entries: Iterable[Entry], more: Iterable[KnownRun]) -> list[Known
 
 
 def predictions(entries: Iterable[Entry]) -> list[Made]:
-    """All predictions, in the order of their time."""
-    made = [Made(each.at_ms, each.run, one) for each in entries for one in each.predictions]
+    """The predictions from runs that ended well, in the order of their time: others are about a part of the job."""
+    made = [Made(each.at_ms, each.run, one) for each in entries if each.run.ended_well for one in each.predictions]
     return sorted(made, key=lambda each: each.at_ms)
 
 

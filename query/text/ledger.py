@@ -23,7 +23,7 @@ def headline(answer: Ledger) -> str:
         return (
             f"No figure yet: of {counted(kept, 'prediction')}, none has a run with the predicted resources{later}."
             if kept
-            else "No predictions are kept yet."
+            else f"No predictions are kept yet in {answer.file}."
         )
     held = f"{counted(seen.predictions, 'prediction')} held against {counted(seen.runs, 'run')}"
     text = f"{held}: median error {ratio(seen.median_error_ratio)}, absolute {_absolute(seen)}"
