@@ -259,15 +259,15 @@ def test_an_applied_recommendation_shows_what_it_saved() -> None:
 @pytest.mark.parametrize(
     ("run", "status"),
     [
-        (None, "no later run"),
-        (with_partitions("200"), "not applied"),
-        (with_partitions("64"), "changed otherwise"),
+        (None, "no-later-run"),
+        (with_partitions("200"), "not-applied"),
+        (with_partitions("64"), "changed-otherwise"),
         (with_partitions("8", settings={"spark.sql.shuffle.partitions": "8", "spark.executor.cores": "4"}),
-         "applied with other changes"),
-        (with_partitions("8", resources={**RESOURCES, "tasks": 8.0, "workers": 4.0}), "applied with other changes"),
-        (with_partitions("8", after_ms=-2 * DAY_MS), "no later run"),
-        (with_partitions("8", name="import"), "no later run"),
-        (with_partitions("8", resources={**RESOURCES, "tasks": 8.0, "input": 2e8}), "no later run"),
+         "applied-among-others"),
+        (with_partitions("8", resources={**RESOURCES, "tasks": 8.0, "workers": 4.0}), "applied-among-others"),
+        (with_partitions("8", after_ms=-2 * DAY_MS), "no-later-run"),
+        (with_partitions("8", name="import"), "no-later-run"),
+        (with_partitions("8", resources={**RESOURCES, "tasks": 8.0, "input": 2e8}), "no-later-run"),
     ],
 )  # fmt: skip
 def test_other_runs_did_not_apply_it(run: KnownRun | None, status: str) -> None:

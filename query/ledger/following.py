@@ -97,7 +97,7 @@ def _outcome(advised: _Advised, runs: Sequence[KnownRun], *, backtest: bool) -> 
         advised_at=moment(advised.at_ms),
         claimed_ms=found.saving_ms,
         claimed_range_ms=found.range_ms,
-        status="applied with other changes" if valued and not after else _status(base, found.changes, later, after),
+        status="applied-among-others" if valued and not after else _status(base, found.changes, later, after),
         difference=difference(before_ms, after_ms, kind) if before and after else None,
     )
     return _Outcome(answer, frozenset(each.identity for each in after))
@@ -109,9 +109,9 @@ def _status(base: RunFacts, changes: Sequence[Change], later: Sequence[RunFacts]
     if after:
         return "applied"
     if not later:
-        return "no later run"
+        return "no-later-run"
     others = any(each.settings.get(one.name) != base.settings.get(one.name) for each in later for one in changes)
-    return "changed otherwise" if others else "not applied"
+    return "changed-otherwise" if others else "not-applied"
 
 
 def _is_alike(run: RunFacts, base: RunFacts) -> bool:

@@ -8,12 +8,12 @@ from typing import Literal
 
 from crystalperf.query.results.noise import Difference
 
-Status = Literal["applied", "applied with other changes", "changed otherwise", "not applied", "no later run", "unknown"]
+Status = Literal["applied", "applied-among-others", "changed-otherwise", "not-applied", "no-later-run", "unknown"]
 """Whether later runs have the recommended values.
 
 applied            all of them, and no other setting that matters differs, but for those of other recommendations
-applied with other changes  all of them, but other settings differ as well, so the saving is not known
-changed otherwise  other values than before, but not the recommended ones
+applied-among-others  all of them, but other settings differ as well, so the saving is not known
+changed-otherwise  other values than before, but not the recommended ones
 unknown            the recommendation changes something that logs do not record, such as the program
 """
 

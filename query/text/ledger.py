@@ -106,10 +106,10 @@ def followed_sentence(found: Followed) -> str:
     if seen is None or saved_ms is None:
         words = {
             "applied": "applied, but no run before it is known",
-            "applied with other changes": "applied together with other settings, so the saving is unknown",
-            "changed otherwise": "later runs have other values",
-            "not applied": "not applied in later runs",
-            "no later run": "no later run yet",
+            "applied-among-others": "applied together with other settings, so the saving is unknown",
+            "changed-otherwise": "later runs have other values",
+            "not-applied": "not applied in later runs",
+            "no-later-run": "no later run yet",
             "unknown": "logs do not record whether it was applied",
         }[found.status]
         return f"{values}: {words}; claimed {_claimed(found)}"
