@@ -19,6 +19,7 @@ from crystalperf.cli.options import (
     Full,
     Html,
     Indexes,
+    NoLedger,
     OtherRuns,
     Output,
     Paths,
@@ -72,6 +73,7 @@ def analyze(
     index: Indexes = [],  # noqa: B006 - typer reads the default and makes a new list of it
     full: Full = False,
     html: Html = "",
+    no_ledger: NoLedger = False,
     as_json: AsJson = False,
 ) -> int:
     """find a job's bottleneck, where its time went and what would help
@@ -82,7 +84,7 @@ def analyze(
     """
     from crystalperf.cli.run_commands import analyze as answer
 
-    return answer(paths, output, app_id, index, force=force, full=full, html=html, as_json=as_json)
+    return answer(paths, output, app_id, index, force=force, full=full, html=html, keeps=not no_ledger, as_json=as_json)
 
 
 @app.command()
@@ -130,6 +132,7 @@ def profile(
     force: Force = False,
     app_id: App = "",
     index: Indexes = [],  # noqa: B006
+    no_ledger: NoLedger = False,
     as_json: AsJson = False,
 ) -> int:
     """read logs and recordings and save them as one run file
@@ -140,7 +143,7 @@ def profile(
     """
     from crystalperf.cli.run_commands import profile as answer
 
-    return answer(paths, output, app_id, index, force=force, as_json=as_json)
+    return answer(paths, output, app_id, index, force=force, keeps=not no_ledger, as_json=as_json)
 
 
 @app.command()
@@ -210,6 +213,7 @@ def predict(
         str,
         typer.Option("--deadline", metavar="TIME", help="with --prices: the longest acceptable runtime, such as 10m"),
     ] = "",
+    no_ledger: NoLedger = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print one row for each scenario as CSV")] = False,
     as_json: AsJson = False,
 ) -> int:
@@ -246,6 +250,7 @@ def predict(
         replan=replan,
         predictor=predictor,
         reruns=reruns,
+        keeps=not no_ledger,
         as_csv=as_csv,
         as_json=as_json,
     )
@@ -442,6 +447,7 @@ def compare(
     ] = "",
     redact: Redact = False,
     force: Annotated[bool, typer.Option("--force", help="replace the page of other runs, or a redacted page")] = False,
+    no_ledger: NoLedger = False,
     as_json: AsJson = False,
 ) -> int:
     """show whether a job got slower, and which causes the difference has
@@ -460,7 +466,65 @@ def compare(
     before, after = (runs, to) if to else (runs[:1], runs[1:])
     if redact and not html:
         raise typer.BadParameter("it applies to the page; name its file with --html", param_hint="'--redact'")
-    return answer(before, after, scope, full=full, html=html, redact=redact, force=force, as_json=as_json)
+    return answer(
+        before,
+        after,
+        scope,
+        full=full,
+        html=html,
+        redact=redact,
+        force=force,
+        keeps=not no_ledger,
+        as_json=as_json,
+    )
+
+
+@app.command()
+def ledger(
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[RUN[,KEY=VALUE]]...",
+            help="further runs to compare with, with settings that their logs do not record (network=10Gbps)",
+            show_default=False,
+            autocompletion=complete_run,
+        ),
+    ] = [],  # noqa: B006
+    job: Annotated[
+        str, typer.Option("--job", metavar="NAME", help="only jobs with this in their names", show_default=False)
+    ] = "",
+    fleet: Annotated[
+        str,
+        typer.Option("--fleet", metavar="DIR", help="also compare with the runs of this fleet", show_default=False),
+    ] = "",
+    backtest: Annotated[
+        bool, typer.Option("--backtest", help="also count runs that began before the prediction was made")
+    ] = False,
+    remove: Annotated[
+        bool, typer.Option("--rm", help="remove the ledger, or with --job the entries of these jobs")
+    ] = False,
+    full: Full = False,
+    as_json: AsJson = False,
+) -> int:
+    """compare predictions with the runs that came later
+
+    \b
+    analyze and predict keep their predictions and recommendations, and with
+    profile and compare the facts of each run. A later run of the same job and
+    plan, with the predicted resources, shows how far off a prediction was.
+    CRYSTALPERF_LEDGER=off, or --no-ledger, keeps nothing.
+
+    \b
+    Example:
+      crystalperf ledger
+      crystalperf ledger tuesday.log,network=10Gbps --job q9
+      crystalperf ledger --rm --job q9
+    """
+    if remove and (runs or fleet):
+        raise typer.BadParameter("leave out the runs; --job names the entries to remove", param_hint="'--rm'")
+    from crystalperf.cli.ledger_command import ledger as answer
+
+    return answer(runs, job, fleet, backtest=backtest, remove=remove, full=full, as_json=as_json)
 
 
 @app.command()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from crystalperf.cli.output import progress, write, write_answer
 from crystalperf.cli.page import Page
+from crystalperf.cli.remember import remember
 from crystalperf.cli.run_commands import other_runs
 from crystalperf.cli.text import counted, printable, volume
 from crystalperf.query.results.comparison import Unexplained
@@ -44,6 +45,7 @@ def compare(
     html: str = "",
     redact: bool = False,
     force: bool = False,
+    keeps: bool = True,
     as_json: bool,
 ) -> int:
     """Print where the difference of two sides comes from, and write its page; returns the exit code."""
@@ -62,6 +64,9 @@ def compare(
         write_answer(answer)
     else:
         write(comparison_text(answer, full=full))
+    if keeps:
+        for each in (*one, *other):
+            remember(each.run, "compare")
     return 0
 
 

@@ -22,6 +22,6 @@ def demo(*, as_json: bool) -> int:
     folder = Path(crystalperf.__file__).parent / "demo"
     if not folder.is_dir():
         raise InputError(f"{folder}: the recorded run is missing from this installation; reinstall CrystalPerf")
-    code = analyze([str(folder)], "", "", [], as_json=as_json)
+    code = analyze([str(folder)], "", "", [], keeps=False, as_json=as_json)
     print_message(f"This was {DESCRIPTION}; `crystalperf analyze {shell_word(folder)}` prints the same")
     return code

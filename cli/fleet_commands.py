@@ -175,6 +175,7 @@ def _text(fleet: Fleet) -> str:
             for each in fleet.recurring
         ]
     lines += ["", *_slower(fleet)]
+    lines += _held(fleet)
     if fleet.mix:
         total: Counter[str] = Counter()
         for each in fleet.mix:
@@ -208,6 +209,23 @@ _RECURS = {
     "compiling": "compiling code",
 }
 """Findings by kind, in generic words because a fleet may have several frameworks; `--json` has the kind."""
+
+
+def _held(fleet: Fleet) -> list[str]:
+    """The what-ifs of runs, held against later runs, as one line for all jobs; none if no later run fits."""
+    from statistics import median
+
+    if not fleet.held:
+        return []
+    first, count = fleet.held[0], sum(each.predictions for each in fleet.held)
+    inside = sum(each.predictions * each.inside_share for each in fleet.held) / count
+    errors = [each.median_absolute_error_ratio for each in fleet.held]
+    return [
+        "",
+        f"What-ifs held against later runs with these resources, {count} runs of {len(fleet.held)} jobs: absolute error"
+        f" {100 * median(errors):.0f} % (median of jobs), {100 * inside:.0f} % in the 90 % range; most of {first.name}"
+        f" ({first.predictions}, error {100 * first.median_error_ratio:+.0f} %)",
+    ]
 
 
 def _hours(hours: float) -> str:

@@ -148,6 +148,10 @@ Redact = Annotated[
         "--redact", help="hide names of the application, hosts, users, paths and tables, and values in statements"
     ),
 ]
+NoLedger = Annotated[
+    bool,
+    typer.Option("--no-ledger", help="do not keep predictions and facts of the run for `crystalperf ledger`"),
+]
 Indexes = Annotated[
     list[str],
     typer.Option(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crystalperf.cli.output import print_message, progress, write, write_answer
+from crystalperf.cli.remember import remember
 from crystalperf.cli.runs import analyzed_run, find_run, profile_run, run_word
 from crystalperf.cli.text import shell_word
 from crystalperf.indexes.errors import SettingError
@@ -25,27 +27,39 @@ def analyze(
     force: bool = False,
     full: bool = False,
     html: str = "",
+    keeps: bool = True,
     as_json: bool,
 ) -> int:
     """Profile the inputs unless they are a run already, and print the verdict; returns the exit code."""
-    with progress() as step:
-        run = analyzed_run(paths, output, app, indexes, step, replace=force)
-        answer = run.verdict(step, paged=bool(html))
-        if html:
-            from crystalperf.cli.page_command import write_page
+    with ExitStack() as opened:
+        with progress() as step:
+            run = analyzed_run(paths, output, app, indexes, step, replace=force)
+            opened.enter_context(run.reading())  # once, for the answer and for the ledger
+            answer = run.verdict(step, paged=bool(html))
+            if html:
+                from crystalperf.cli.page_command import write_page
 
-            write_page(run, html, step, verdict=answer, replace=force)
-    if as_json:
-        write_answer(answer)
-    else:
-        from crystalperf.cli.screen import verdict_text
+                write_page(run, html, step, verdict=answer, replace=force)
+        if as_json:
+            write_answer(answer)
+        else:
+            from crystalperf.cli.screen import verdict_text
 
-        write(verdict_text(answer, next_command(answer.next, run.path), shell_word(run_word(run.path)), full=full))
+            write(verdict_text(answer, next_command(answer.next, run.path), shell_word(run_word(run.path)), full=full))
+        if keeps:
+            remember(run, "analyze", answer.what_ifs, answer.recommendations)
     return 0
 
 
 def profile(
-    paths: Sequence[str], output: str, app: str, indexes: Sequence[str], *, force: bool = False, as_json: bool
+    paths: Sequence[str],
+    output: str,
+    app: str,
+    indexes: Sequence[str],
+    *,
+    force: bool = False,
+    keeps: bool = True,
+    as_json: bool,
 ) -> int:
     """Profile the inputs and store the run file; returns the exit code."""
     with progress() as step:
@@ -57,6 +71,8 @@ def profile(
         from crystalperf.cli.render import profile_text
 
         write(profile_text(answer, f"crystalperf debug {shell_word(run_word(run.path))}"))
+    if keeps:
+        remember(run, "profile")
     return 0
 
 
@@ -84,6 +100,7 @@ def predict(
     replan: bool,
     predictor: str,
     reruns: Sequence[str] = (),
+    keeps: bool = True,
     as_csv: bool = False,
     as_json: bool,
 ) -> int:
@@ -91,34 +108,39 @@ def predict(
     if as_json and as_csv:
         raise SettingError("--json and --csv: choose one of them")
     run, others = find_run(run_text), other_runs(reruns)
-    with progress() as step:
-        answer = run.what_if(
-            settings,
-            recorded=recorded,
-            scope=scope,
-            replan=replan,
-            predictor=predictor or None,
-            reruns=others,
-            progress=step,
-        )
-    points = answer.points if isinstance(answer, Sweep) else (answer,)
-    answered = any(each.is_answered for each in points)
-    if as_json:
-        write_answer(answer)
-    elif as_csv:
-        from crystalperf.cli.predictions import CSV_COLUMNS, csv_row
-        from crystalperf.query.statements.rows import csv_parts
+    with run.reading():  # opened once, for the answer and for the ledger
+        with progress() as step:
+            answer = run.what_if(
+                settings,
+                recorded=recorded,
+                scope=scope,
+                replan=replan,
+                predictor=predictor or None,
+                reruns=others,
+                progress=step,
+            )
+        points = answer.points if isinstance(answer, Sweep) else (answer,)
+        answered = any(each.is_answered for each in points)
+        if as_json:
+            write_answer(answer)
+        elif as_csv:
+            from crystalperf.cli.predictions import CSV_COLUMNS, csv_row
+            from crystalperf.query.statements.rows import csv_parts
 
-        write("".join(csv_parts(CSV_COLUMNS, iter([[csv_row(each) for each in points]]))))
-    elif answered:
-        from crystalperf.cli.predictions import prediction_text, sweep_text
+            write("".join(csv_parts(CSV_COLUMNS, iter([[csv_row(each) for each in points]]))))
+        elif answered:
+            from crystalperf.cli.predictions import prediction_text, sweep_text
 
-        header = run.header()
-        write(sweep_text(header, answer) if isinstance(answer, Sweep) else prediction_text(header, answer))
-    if not answered:
-        from crystalperf.cli.predictions import refusal_text
+            header = run.header()
+            write(sweep_text(header, answer) if isinstance(answer, Sweep) else prediction_text(header, answer))
+        if not answered:
+            from crystalperf.cli.predictions import refusal_text
 
-        print_message(f"crystalperf: {refusal_text(points)}")
+            print_message(f"crystalperf: {refusal_text(points)}")
+        if keeps:
+            remember(run, "predict", points, (), recorded, predictor)
+            for each in others:
+                remember(each.run, "predict")
     return 0 if answered else 1
 
 

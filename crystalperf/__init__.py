@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from crystalperf.query.page.frontend import Frontend
     from crystalperf.query.results.answers import Advice, Choice, Offer
     from crystalperf.query.results.comparison import Comparison
+    from crystalperf.query.results.ledger import Ledger
     from crystalperf.query.results.page import PageData
     from crystalperf.query.results.recommendations import Candidate
     from crystalperf.query.results.refusals import Refusal
     from crystalperf.query.results.tuning import Tuning
     from crystalperf.query.results.words import Words
-    from crystalperf.query.run import Other, compare, tune
+    from crystalperf.query.run import Other, compare, ledger, tune
     from crystalperf.query.sql.rows import Rows
     from crystalperf.query.text.as_json import Answer
 
@@ -48,6 +49,7 @@ __all__ = [
     "Functions",
     "Header",
     "Index",
+    "Ledger",
     "Offer",
     "Other",
     "PageData",
@@ -64,6 +66,7 @@ __all__ = [
     "as_json",
     "compare",
     "index",
+    "ledger",
     "open_run",
     "profile",
     "tune",
@@ -76,6 +79,7 @@ _WHERE = {
     "crystalperf.indexes.errors": ("CrystalPerfError", "Remedy"),
     "crystalperf.query.page.frontend": ("Frontend",),
     "crystalperf.query.results.comparison": ("Comparison",),
+    "crystalperf.query.results.ledger": ("Ledger",),
     "crystalperf.query.results.page": ("PageData",),
     "crystalperf.query.sql.rows": ("Rows",),
     "crystalperf.query.text.as_json": ("Answer",),
@@ -85,7 +89,7 @@ _WHERE = {
     "crystalperf.query.results.refusals": ("Refusal",),
     "crystalperf.query.results.tuning": ("Tuning",),
     "crystalperf.query.results.words": ("Words",),
-    "crystalperf.query.run": ("Other", "compare", "tune"),
+    "crystalperf.query.run": ("Other", "compare", "ledger", "tune"),
 }
 
 

@@ -21,8 +21,12 @@ from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.indexes.resources import with_other
 from crystalperf.query import sql
 from crystalperf.query.advise.verdict import bottleneck_of, usual_what_ifs
+from crystalperf.query.compare.plans import plan_hash
+from crystalperf.query.frameworks.registry import get
 from crystalperf.query.inputs.discover import NotALogError, discover
 from crystalperf.query.inputs.files import Application, Inputs
+from crystalperf.query.ledger.entries import RunFacts
+from crystalperf.query.ledger.facts import facts_of, predicted
 from crystalperf.query.predict.interval import CALIBRATED
 from crystalperf.query.results.answers import Debug, Header, Prediction
 from crystalperf.query.run import Run
@@ -167,8 +171,9 @@ def _run_rows(item: Item, log: str, run_id: str, inputs: Inputs, application: Ap
     with run.reading() as connection:
         header, debug = run.header(), run.debug()
         names = tuple(each.name for each in header.resources)
-        gains, replayed_ms = _gains(run, header, debug)
-        facts = _facts(connection, run_id)
+        kept = facts_of(run)
+        gains, replayed_ms = _gains(run, header, debug, kept)
+        facts = _facts(connection, header.framework)
         started, attempt = connection.execute("SELECT started_at_ms, attempt FROM runs").fetchall()[0]
         day = _day(started)
         stages = list(_stages(connection, run_id, day, with_other(names)))
@@ -181,6 +186,8 @@ def _run_rows(item: Item, log: str, run_id: str, inputs: Inputs, application: Ap
         "attempt": attempt,
         "started_at": _moment(started).strftime(_MOMENT),
         **facts,
+        "resources": {} if kept is None else _without_input(kept.resources),
+        "settings": {} if kept is None else dict(kept.settings),
         "task_ms": _summed(each["task_ms"] for each in stages),
         "replayed_ms": replayed_ms,
         "gains": gains,
@@ -197,7 +204,12 @@ def _run_rows(item: Item, log: str, run_id: str, inputs: Inputs, application: Ap
     }
 
 
-def _gains(run: Run, header: Header, debug: Debug) -> tuple[list[Row], float | None]:
+def _without_input(resources: Mapping[str, float]) -> dict[str, float]:
+    """Resources without the input, which a column of its own has, in an order by which they compare."""
+    return {key: resources[key] for key in sorted(resources) if key != "input"}
+
+
+def _gains(run: Run, header: Header, debug: Debug, kept: RunFacts | None) -> tuple[list[Row], float | None]:
     """The saving of each usual setting, and the replayed runtime of the baseline, ms.
 
     A run whose measure is not the makespan has no savings, because savings are in hours of runtime.
@@ -210,7 +222,9 @@ def _gains(run: Run, header: Header, debug: Debug) -> tuple[list[Row], float | N
             gains.append(_refused(each.text, each.setting, sentence(error)))
             continue
         replayed_ms = prediction.replayed_ms
-        gains.append(_gain(each.text, each.setting, prediction))
+        found = None if kept is None else predicted(run, kept, prediction)
+        expected = None if found is None or found.unstated else _without_input(found.expected)
+        gains.append(_gain(each.text, each.setting, prediction, expected))
     return gains, replayed_ms
 
 
@@ -266,8 +280,8 @@ def _findings(debug: Debug, run_id: str, day: str) -> list[Row]:
     ]
 
 
-def _facts(connection: duckdb.DuckDBPyConnection, run_id: str) -> Row:
-    """Totals over a run's tasks and slots, and the hash of its plan."""
+def _facts(connection: duckdb.DuckDBPyConnection, framework: str) -> Row:
+    """Totals over a run's tasks and slots, and the hash of its plans."""
     cursor = connection.execute(question("facts"))
     facts = dict(zip([each[0] for each in cursor.description], cursor.fetchall()[0], strict=True))
     duration = connection.execute("SELECT duration_ms FROM runs").fetchall()[0][0]
@@ -275,13 +289,12 @@ def _facts(connection: duckdb.DuckDBPyConnection, run_id: str) -> Row:
     for _, _, slots, added, removed, _ in connection.execute(sql.text("worker_slots")).fetchall():
         there_ms += (slots or 0) * max(min(duration if removed is None else removed, duration) - added, 0.0)
     busy_ms, lost_ms = facts.pop("busy_ms"), facts.pop("lost_ms")
-    steps = [row[0] for row in connection.execute(question("plan")).fetchall()]
     return {
         **facts,
         "core_hours": max(there_ms, busy_ms) / _HOUR_MS,
         "busy_core_hours": busy_ms / _HOUR_MS,
         "lost_core_hours": lost_ms / _HOUR_MS,
-        "plan_hash": sha256("\n".join(each or "" for each in steps).encode()).hexdigest()[:16],
+        "plan_hash": plan_hash(connection, get(framework).comparer.adapters),
     }
 
 
@@ -325,12 +338,12 @@ def _summed(parts: Iterator[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _refused(text: str, setting: str, why: str) -> Row:
-    unknown = dict.fromkeys(("predicted_ms", "low_ms", "high_ms", "common_variance", "own_variance"))
+    unknown = dict.fromkeys(("predicted_ms", "low_ms", "high_ms", "expected", "common_variance", "own_variance"))
     return {"question": text, "setting": setting, **unknown, "refused": why}
 
 
-def _gain(text: str, setting: str, prediction: Prediction) -> Row:
-    """A prediction with its 90 % range, and the variance of its logarithm by source."""
+def _gain(text: str, setting: str, prediction: Prediction, expected: Mapping[str, float] | None) -> Row:
+    """A prediction with its 90 % range and expected resources, and the variance of its logarithm by source."""
     if prediction.predicted_ms is None or prediction.interval_ms is None or prediction.predicted_ms <= 0:
         return _refused(
             text, setting, " ".join(texts_of(prediction.refused, prediction.words)) or "the prediction has no range"
@@ -345,6 +358,7 @@ def _gain(text: str, setting: str, prediction: Prediction) -> Row:
         "predicted_ms": prediction.predicted_ms,
         "low_ms": low,
         "high_ms": high,
+        "expected": expected,
         "common_variance": variance * common,
         "own_variance": variance * max(1 - common, 0.0),
         "refused": None,

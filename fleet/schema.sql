@@ -20,7 +20,7 @@ CREATE TABLE runs (                           -- one row per application
     app_id VARCHAR NOT NULL,                  -- the framework's id of the application
     attempt VARCHAR,                          -- of the application, if it has attempts
     name VARCHAR NOT NULL,                    -- its name by the user, else its id
-    plan_hash VARCHAR NOT NULL,               -- hash of its plan: its operators and their inputs; without plans, the names of its stages
+    plan_hash VARCHAR NOT NULL,               -- hash of its plans: operators and their inputs; without plans, the names of its stages
     framework VARCHAR NOT NULL,               -- the package that read it
     framework_version VARCHAR,                -- as the log states it
     started_at TIMESTAMP NOT NULL,            -- start of the application, UTC
@@ -31,6 +31,8 @@ CREATE TABLE runs (                           -- one row per application
     outcome VARCHAR NOT NULL,                 -- succeeded, failed, recovered (something failed and was retried) or unfinished
     reason VARCHAR,                           -- why it did not succeed
     workers INTEGER NOT NULL,                 -- maximum at a time
+    resources MAP(VARCHAR, DOUBLE) NOT NULL,  -- workers, cores and memory (bytes) of each, tasks (partitions), as far as the log records them; empty for a stream
+    settings MAP(VARCHAR, VARCHAR) NOT NULL,  -- settings of the framework, without long ones; empty for a stream
     core_hours DOUBLE NOT NULL,               -- slots times their hours
     busy_core_hours DOUBLE NOT NULL,          -- of these, while a task ran
     lost_core_hours DOUBLE NOT NULL,          -- of these, for tasks that did not succeed
@@ -47,7 +49,7 @@ CREATE TABLE runs (                           -- one row per application
     has_samples BOOLEAN NOT NULL,             -- whether it has recordings of stack samples
     indexes VARCHAR[] NOT NULL,               -- the resource indexes that were used
     replayed_ms DOUBLE,                       -- runtime of the baseline by the model; NULL if it could not be replayed
-    gains STRUCT(question VARCHAR, setting VARCHAR, predicted_ms DOUBLE, low_ms DOUBLE, high_ms DOUBLE, common_variance DOUBLE, own_variance DOUBLE, refused VARCHAR)[] NOT NULL, -- the usual what-ifs: runtime and its 90 % range; variances of log(actual / predicted) that all runs have in common, and of this run's own
+    gains STRUCT(question VARCHAR, setting VARCHAR, predicted_ms DOUBLE, low_ms DOUBLE, high_ms DOUBLE, expected MAP(VARCHAR, DOUBLE), common_variance DOUBLE, own_variance DOUBLE, refused VARCHAR)[] NOT NULL, -- the usual what-ifs: runtime and its 90 % range; `resources` of the scenario, NULL if logs do not record what it changes; variances of log(actual / predicted) that all runs have in common, and of this run's own
     day DATE NOT NULL                         -- on which it began, UTC
 );
 

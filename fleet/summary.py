@@ -116,6 +116,23 @@ class Saving:
 
 
 @dataclass(frozen=True)
+class HeldJob:
+    """The usual what-ifs of a job's runs, held against runs that began later with these resources.
+
+    `predictions` is the number of later runs, each held against the last prediction for its resources; `inside_share`
+    is the share of them in its 90 % range.
+    """
+
+    name: str
+    plan_hash: str
+    framework: str
+    predictions: int
+    median_error_ratio: float
+    median_absolute_error_ratio: float
+    inside_share: float
+
+
+@dataclass(frozen=True)
 class Fleet:
     """The answer to `fleet ask`."""
 
@@ -140,6 +157,7 @@ class Fleet:
     median_noise: float | None
     """Median scatter of one run over the watched jobs."""
     savings: tuple[Saving, ...]
+    held: tuple[HeldJob, ...] = ()
 
 
 @contextmanager
@@ -220,6 +238,7 @@ def summarize(folder: Path, top: int = TOP) -> Fleet:
         recurring = [Recurring(**row) for row in _rows(connection, "recurring")]
         days = _days(connection)
         savings = [_saving(row) for row in _rows(connection, "gains")]
+        held = [HeldJob(**row) for row in _rows(connection, "held")]
     count = top or None
     watched = [row for row in history if len(row["runtimes_ms"]) >= 2 * MIN_EACH]
     regressions = [each for row in watched if (each := _regression(row)) is not None]
@@ -242,6 +261,7 @@ def summarize(folder: Path, top: int = TOP) -> Fleet:
         watched_jobs=len(watched),
         median_noise=statistics.median(noise(row["runtimes_ms"]) for row in watched) if watched else None,
         savings=tuple(sorted(savings, key=lambda each: (-each.saved_hours, each.setting))),
+        held=tuple(held[:count]),
     )
 
 

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from crystalperf.indexes.schema import Table, read
 
-VERSION = 2
+VERSION = 3
 """The version of schema.sql, in `_fleet/version`.  Increased if a table changes.  There are no migrations."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -74,7 +75,9 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from crystalperf.query.frameworks.registry import Settings
+    from crystalperf.query.ledger.matching import KnownRun
     from crystalperf.query.results.comparison_page import ComparisonPage
+    from crystalperf.query.results.ledger import Ledger
     from crystalperf.query.results.page import PageData
 
 
@@ -463,6 +466,12 @@ class Run:
             columns = "framework, app_id, attempt, started_at_ms, duration_ms"
             return tuple(connection.execute(f"SELECT {columns} FROM runs").fetchall()[0])
 
+    def _scenario_of(self, setting: str, scope: str = "all", recorded: Sequence[str] = ()) -> Scenario:
+        """The scenario of settings as Prediction.setting has them.  Raises RefusedError, SettingError."""
+        return self._scenario(setting.split(", "), recorded, scope)
+
+    scenario = _scenario_of  # for packages of query: a Scenario is not part of the public interface
+
     def _scenario(self, texts: Sequence[str], recorded: str | Sequence[str], scope: str) -> Scenario:
         chosen, known = self._parsed(texts, recorded, scope, lists=False)
         return scenario_of({key: value for key, (value,) in chosen.items()}, known)
@@ -513,6 +522,11 @@ class Run:
         wanted = parse_settings(expanded, settable, words, lists=lists)
         stated = parse_settings(_listed(recorded), settable, words, lists=False)
         return wanted, recorded_resources({**execution.recorded, **work_of(execution)}, stated)
+
+    def stated(self, settings: Sequence[str]) -> dict[str, str]:
+        """Settings of a run that its user states, KEY=VALUE, by key.  Raises SettingError."""
+        chosen, _ = self._parsed(settings, (), "all", lists=False)
+        return {key: value.text for key, (value,) in chosen.items()}
 
     def _predicted(
         self, scenario: Scenario, scope: str, replan: bool, predictor: str | None, *, path: bool = True
@@ -624,8 +638,41 @@ def compare(
     every run to compare, as in Run.debug().  `progress` receives a short description of each step.  Raises InputError
     if the runs are of different frameworks, or if one is given twice.
     """
+    from crystalperf.query.ledger.recall import recalled
+
     one, other = ([Given(each.run, each.name, scope) for each in _listed_runs(side)] for side in (before, after))
-    return compared_sides(one, other, progress)
+    return compared_sides(one, other, progress, recalled)
+
+
+def ledger(
+    runs: Sequence[Other | Run | str | Path] = (),
+    *,
+    job: str = "",
+    backtest: bool = False,
+    known: Sequence[KnownRun] = (),
+) -> Ledger:
+    """The predictions in the user's ledger, held against the runs that came later.
+
+    Those are the runs of which the ledger has facts, `runs`, and `known`, such as those of a fleet.  `runs` are run
+    files or logs, with settings that no log records (Other.settings).  `job` is a part of the names of the jobs to
+    show.  With `backtest`, runs that started before the prediction count as well.  Raises SettingError if the ledger is
+    off, InputError if it cannot be read.
+    """
+    from crystalperf.query.ledger.facts import facts_of
+    from crystalperf.query.ledger.matching import KnownRun
+    from crystalperf.query.ledger.scoring import scored
+    from crystalperf.query.ledger.store import VARIABLE, is_writable, place, read
+
+    path = place()
+    if path is None:
+        raise SettingError(f"the ledger is off, because {VARIABLE} says so; give the path of its file there")
+    now_ms, more = 1e3 * time.time(), list(known)
+    for each in map(_other, runs):
+        facts = facts_of(each.run)
+        if facts is not None:
+            stated = each.run.stated(each.settings)
+            more.append(KnownRun(facts, now_ms, stated))
+    return scored(path, read(path), more, job=job, backtest=backtest, writable=is_writable(path))
 
 
 def tune(
@@ -672,6 +719,7 @@ def comparison_page(
     `answer` is the comparison of these runs, if already computed.  With `redact`, names are replaced by pseudonyms as
     in Run.redacted(), by the same ones in all runs.
     """
+    from crystalperf.query.ledger.recall import recalled
     from crystalperf.query.page.comparison import comparison_page as page_of
 
     sides = [_listed_runs(each) for each in (before, after)]
@@ -687,7 +735,7 @@ def comparison_page(
         count = len(sides[0])
         found = answer
         if found is None or redact:
-            found = compared_sides(given[:count], given[count:], progress)
+            found = compared_sides(given[:count], given[count:], progress, recalled)
         return page_of(found, shown[:count], shown[count:], progress, redacted=redact)
 
 

@@ -63,13 +63,20 @@ SAME_JOB = 0.3
 PREDICTED = ("workers", "cores", "memory")
 """Settings that logs record, so that the runs before predict the runtime with those of the runs after."""
 
+Recall = Callable[[Given, Sequence[Given], float], PredictedChange | None]
+"""The prediction that was made of a run before those after began, which took so long, ms; None if there is none."""
+
 
 def compared(
-    before: Sequence[Given], after: Sequence[Given], progress: Callable[[str], None] = lambda _: None
+    before: Sequence[Given],
+    after: Sequence[Given],
+    progress: Callable[[str], None] = lambda _: None,
+    recall: Recall = lambda *_: None,
 ) -> Comparison:
     """The comparison of two sides, each of one run or several of the same job.
 
-    Raises InputError if the runs are of different frameworks, or if one is given twice.
+    `recall` has a prediction that was made before the runs after; without one, it is computed now.  Raises InputError
+    if the runs are of different frameworks, or if one is given twice.
     """
     checked(before, after)
     read = of_one_kind([[accounts(each, progress) for each in side] for side in (before, after)])
@@ -93,7 +100,7 @@ def compared(
     else:
         parts = _parts(sides, effects(sides, pairs), operators, least_ms)
     progress("predicting the resources of the runs after")
-    predicted = None if streams else _predicted(first, one, other)
+    predicted = None if streams else recall(first, after, other.runtime_ms) or _predicted(first, one, other)
     last = after[typical(times[1])]
     expected_ms = _expected_ms(first, last, one, other, predicted) if whole else None
     return Comparison(

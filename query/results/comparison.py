@@ -108,7 +108,8 @@ class ComparedStage:
 class PredictedChange:
     """The prediction of the runs before for the resources of those after, to compare it with what came.
 
-    `settings` are the differences in resources that logs record.  `refused` says why there is no prediction.
+    `settings` are the differences in resources that logs record.  `refused` says why there is no prediction.  `made_at`
+    is when it was made, UTC, if the user's ledger has it from before the runs after; None if it was computed now.
     """
 
     settings: tuple[str, ...]
@@ -116,6 +117,7 @@ class PredictedChange:
     interval_ms: tuple[float, float] | None
     actual_ms: float
     refused: tuple[Refusal, ...] = ()
+    made_at: str | None = None
 
     @property
     def error_ratio(self) -> float | None:

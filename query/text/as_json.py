@@ -47,6 +47,7 @@ from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.flame_difference import FunctionChange
 from crystalperf.query.results.gate import Gate
 from crystalperf.query.results.kinds import Basis, Kind
+from crystalperf.query.results.ledger import Followed, Ledger, Match
 from crystalperf.query.results.missing import Missing
 from crystalperf.query.results.not_recorded import NotRecorded
 from crystalperf.query.results.page import PageData
@@ -74,6 +75,7 @@ Answer = (
     | ComparisonPage
     | Gate
     | Tuning
+    | Ledger
 )
 
 KINDS: Mapping[type, str] = {
@@ -91,6 +93,7 @@ KINDS: Mapping[type, str] = {
     Tuning: "tuning",
     Comparison: "comparison",
     ComparisonPage: "comparison-page",
+    Ledger: "ledger",
 }
 """The kind of an answer in its JSON, by its type."""
 
@@ -111,6 +114,8 @@ _COMPUTED: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
     Choice: _properties(Choice, "cheapest", "likely"),
     Comparison: _properties(Comparison, "decided", "change_ms", "explained_share"),
     PredictedChange: _properties(PredictedChange, "error_ratio"),
+    Match: _properties(Match, "error_ratio", "inside"),
+    Followed: _properties(Followed, "saved_ms"),
     FunctionChange: _properties(FunctionChange, "change_ms", "beyond_noise"),
     Tuning: {"configuration": fragment},
 }

@@ -65,6 +65,7 @@ def examples_sentence(found: results.Comparison) -> str:
 def prediction_sentence(found: results.PredictedChange, words: Words) -> str:
     """The prediction of the runs before for the resources of those after."""
     settings = ", ".join(found.settings)
+    made = "" if found.made_at is None else f" on {found.made_at[:10]}"
     if found.predicted_ms is None or found.error_ratio is None:
         why = "; ".join(text_of(each, words) for each in found.refused)
         return f"Predicted from the first side for {settings}: nothing{f', because {why}' if why else ''}."
@@ -76,7 +77,7 @@ def prediction_sentence(found: results.PredictedChange, words: Words) -> str:
         low, high = found.interval_ms
         inside = low <= found.actual_ms <= high
         held = f"; {'inside' if inside else 'outside'} the 90 % range of {unit.number(low)} to {unit.text(high)}"
-    return f"Predicted from the first side for {settings}: {unit.text(found.predicted_ms)}, {rest}{held}."
+    return f"Predicted from the first side{made} for {settings}: {unit.text(found.predicted_ms)}, {rest}{held}."
 
 
 def setting_words(found: results.SettingChange) -> str:

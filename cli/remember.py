@@ -1,0 +1,29 @@
+"""Keeping what a command answered in the user's ledger, after the answer is on standard output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crystalperf.query.ledger.entries import By
+    from crystalperf.query.results.answers import Prediction, WhatIf
+    from crystalperf.query.results.recommendations import Recommendation
+    from crystalperf.query.run import Run
+
+
+def remember(
+    run: Run,
+    by: By,
+    answers: Sequence[Prediction | WhatIf] = (),
+    recommendations: Sequence[Recommendation] = (),
+    recorded: Sequence[str] = (),
+    model: str = "",
+) -> None:
+    """Add an entry about a run.  A failure, such as a full disk, costs the entry: the answer is out already."""
+    with suppress(Exception):
+        from crystalperf import __version__
+        from crystalperf.query.ledger.facts import keep
+
+        keep(run, by, __version__, answers, recommendations, recorded, model)
