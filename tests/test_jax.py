@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from shutil import copy
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -120,6 +122,16 @@ def test_exchange_among_devices_of_one_process_is_not_computing() -> None:
     assert (found.operator, found.kind, found.resource, found.likely) == ("all-reduce", "collective", "", "")
 
 
-def test_setup_says_how_to_trace_steps() -> None:
-    setup = get("jax").advisor.setup
-    assert "StepTraceAnnotation" in setup.text(Job(folder="/tmp/traces"))
+@pytest.mark.parametrize(("backend", "waits"), [("cpu", 10), ("gpu", 4)])
+def test_lines_of_setup_mark_six_steps_and_wait_in_each_where_no_kernels_show_its_end(
+    backend: str, waits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = MagicMock()
+    fake.default_backend.return_value = backend
+    monkeypatch.setitem(sys.modules, "jax", fake)
+    exec(compile(get("jax").advisor.setup.text(Job(folder="/tmp/traces")), "setup", "exec"), {})
+    options = fake.profiler.ProfileOptions.return_value
+    fake.profiler.trace.assert_called_once_with("/tmp/traces", profiler_options=options)
+    assert options.python_tracer_level == 0
+    assert [each.kwargs["step_num"] for each in fake.profiler.StepTraceAnnotation.call_args_list] == [*range(6)]
+    assert fake.block_until_ready.call_count == waits

@@ -8,15 +8,18 @@ from __future__ import annotations
 import json
 import re
 import statistics
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
 import crystalperf as cp
 from crystalperf.indexes.errors import InputError
-from crystalperf.query.frameworks.ml.tensorflow import graph, messages, xplane
+from crystalperf.query.frameworks import Job
+from crystalperf.query.frameworks.ml.tensorflow import graph, messages, setup, xplane
 from crystalperf.query.frameworks.ml.training import servers
 from crystalperf.query.frameworks.ml.training.assumptions import MoreProcesses, StepsReachSteadyState
 from crystalperf.query.frameworks.ml.training.servers import Demand
@@ -443,3 +446,27 @@ def test_a_step_that_waits_for_its_queue_is_said_to(tmp_path: Path) -> None:
     assert [(each.kind, round(each.cost_ms)) for each in verdict.debug.findings] == [("input", 70)]
     assert verdict.recommendations[0].because == "input"  # a second is not a threshold for a step
     assert abs(run.baseline().replay_error_ratio) <= 0.03
+
+
+# Setup ------------------------------------------------------------------------------------------------------------
+
+
+def test_lines_of_setup_profile_six_marked_steps_and_write_steps_of_a_session_into_a_missing_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake, session, folder = MagicMock(), MagicMock(), tmp_path / "new" / "traces"
+    fake.compat.v1.RunMetadata.return_value.SerializeToString.return_value = b"step"
+    for name, each in (
+        ("tensorflow", fake),
+        ("tensorflow.compat", fake.compat),
+        ("tensorflow.compat.v1", fake.compat.v1),
+    ):
+        monkeypatch.setitem(sys.modules, name, each)
+    exec(compile(setup.text(Job(str(folder))), "setup", "exec"), {"session": session, "train": "step"})
+    profiler = fake.profiler.experimental
+    profiler.start.assert_called_once_with(str(folder))
+    assert [each.kwargs["step_num"] for each in profiler.Trace.call_args_list] == [*range(6)]
+    traced = [each for each in session.run.call_args_list if "run_metadata" in each.kwargs]
+    assert (len(session.run.call_args_list), len(traced)) == (24, 4)
+    assert [each.name for each in sorted(folder.iterdir())] == [f"worker0-step{n}.run_metadata.pb" for n in (1, 2, 3)]
+    assert {each.read_bytes() for each in folder.iterdir()} == {b"step"}
