@@ -184,10 +184,10 @@ def models() -> str:
 
     rows = [
         (name, shown(each.tflops), shown(each.tf32), shown(each.fp32), shown(each.fp8), shown(each.memory_gbps),
-         shown(each.memory_gb), each.source, each.checked)
+         shown(each.memory_gb), shown(each.l2_mb), shown(each.units), shown(each.ghz), each.source, each.checked)
         for name, each in devices.MODELS.items()
     ]  # fmt: skip
-    head = ["device", "16-bit", "TF32", "fp32", "fp8", "GB/s", "GB", "source", "checked on"]
+    head = ["device", "16-bit", "TF32", "fp32", "fp8", "GB/s", "GB", "L2 [MB]", "units", "GHz", "source", "checked on"]
     return table(head, rows)
 
 

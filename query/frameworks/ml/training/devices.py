@@ -72,7 +72,8 @@ class Model:
     All rates are of dense numbers; NVIDIA's data sheets print twice as much, "with sparsity", from Ampere on.  `tflops`
     are matrix products in 16-bit numbers (bfloat16 if it has it) with 32-bit sums; `tf32` the same in TF32 (XF32) and
     `fp8` in 8-bit numbers, None if it has none; `fp32` float32 without TF32.  `memory_gb` is the largest version's.
-    `units` are its streaming multiprocessors or compute units, `ghz` their boost clock.  None is not published.
+    `units` are its streaming multiprocessors or compute units, `ghz` their highest clock outside of tensor cores, which
+    the maker's peak of float32 counts with.  None is not published.
 
     `source` is the maker's publication, its year, and `checked` the day on which the figures were compared with copies
     of it or with tables that cite it.
@@ -122,10 +123,12 @@ MODELS: dict[str, Model] = {
     "L4": Model(121, 300, 60, 30.3, 24, 48, 58, 2.04, "NVIDIA L4 data sheet, 2023", 242),
     "L40S": Model(362, 864, 183, 91.6, 48, 96, 142, 2.52, "NVIDIA L40S data sheet, 2023", 733),
     "RTX4090": Model(165.2, 1008, 82.6, 82.6, 24, 72, 128, 2.52, "NVIDIA Ada white paper 2.01, 2023", 330.3),
-    "H100": Model(989.4, 3350, 494.7, 66.9, 80, 50, 132, 1.83, "NVIDIA Hopper white paper 1.04, 2023", 1978.9),
+    "H100": Model(989.4, 3350, 494.7, 66.9, 80, 50, 132, 1.98, "NVIDIA Hopper white paper 1.04, 2023", 1978.9),
     "H100-PCIE": Model(756, 2000, 378, 51.2, 80, 50, 114, 1.755, "NVIDIA H100 data sheet, 2022", 1513),
-    "H200": Model(989.4, 4800, 494.7, 66.9, 141, 50, 132, 1.83, "NVIDIA H200 data sheet, 2024", 1978.9),
-    "B200": Model(2250, 8000, 1125, 75, 180, 126, 148, 1.965, "NVIDIA HGX B200 data sheet, 2025", 4500),
+    "H200": Model(989.4, 4800, 494.7, 66.9, 141, 50, 132, 1.98, "NVIDIA H200 data sheet, 2024", 1978.9),
+    "B200": Model(
+        2250, 7700, 1125, 75, 180, 126.5, 148, 1.965, "NVIDIA Blackwell data sheet, HGX B200, 2026", 4500, "2026-11-28"
+    ),
     # One of its two dies, which PyTorch sees as two devices.
     "MI250": Model(181, 1638, None, 45.3, 64, 8, 104, 1.7, "AMD Instinct MI250 data sheet, halved, 2021"),
     "MI250X": Model(191.5, 1638, None, 47.9, 64, 8, 110, 1.7, "AMD Instinct MI250X data sheet, halved, 2021"),
