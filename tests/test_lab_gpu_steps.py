@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -10,9 +11,9 @@ import pytest
 import crystalperf
 from crystalperf.indexes.errors import NoAnswerError, SettingError
 from crystalperf.query.frameworks import Job
-from crystalperf.query.frameworks.ml.pytorch import setup
+from crystalperf.query.frameworks.ml.pytorch import ranges, setup
 from crystalperf.query.frameworks.ml.pytorch.assumptions import BatchesMade
-from lab.score import gpu_steps
+from lab.score import gpu_steps, gpu_terms
 
 OWN = Path(__file__).parent.parent / "lab/recordings/gpu/own"
 
@@ -133,16 +134,44 @@ def test_narrower_numbers_are_a_range(waiting: crystalperf.Run) -> None:
     assert high >= answer.runtime_ms * 0.99
 
 
+def _scored(kind: str, predicted_ms: float, low: float | None = None, high: float | None = None) -> gpu_steps.Score:
+    recorded = gpu_steps.Recorded("h100", kind, 8, "", Path(kind))
+    return gpu_steps.Score(recorded, "untraced", 150.0, predicted_ms, low, high, 100.0)
+
+
 def test_terms_are_of_the_answers_that_each_part_limits() -> None:
-    one = gpu_steps.Recorded("h100", "gpt_tiny", 8, "", Path())
-    other = gpu_steps.Recorded("h100", "chain", 8, "", Path())
-    found = [
-        gpu_steps.Score(one, "untraced", 1, 110.0, None, None, 100.0),
-        gpu_steps.Score(other, "untraced", 1, 101.0, None, None, 100.0),
-    ]
-    every, *left_out = gpu_steps.terms(found)[2:]
-    assert [each.strip() for each in every.split("|")[2:7]] == ["0.601", "", "", "", "0.063"]
-    assert [each.split("|")[2].strip() for each in left_out] == ["", "0.601"]
+    found = [_scored("gpt_tiny", 110), _scored("chain", 101), _scored("tables", 103)]
+    every, left_out = (gpu_terms.fitted(found, {}, {}, each) for each in ("", "tables"))
+    assert every.device == pytest.approx(2.92 * math.sqrt((math.log(1.01) ** 2 + math.log(1.03) ** 2) / 2))
+    assert left_out.device == pytest.approx(6.31 * math.log(1.01))
+    assert (every.host, every.loaders) == (ranges.FITTED.host, ranges.FITTED.loaders)  # nothing to fit them on
+
+
+def test_terms_of_the_host_are_fitted_on_even_kinds_alone() -> None:
+    assert [gpu_terms.is_even(each) for each in ("chatty", "gpt_bf16", "gpt_tiny")] == [True, True, False]
+    blocks, costs = {"chatty": [0.01], "gpt_tiny": [1.0]}, {"chatty": [0.35], "gpt_tiny": [9.0]}
+    found = gpu_terms.fitted([], blocks, costs)
+    assert found.host == pytest.approx(1.645 * 0.1 * math.sqrt(1.449))
+    assert found.cost == pytest.approx(6.31 * 0.2)
+    assert gpu_terms.fitted([], blocks, costs, "chatty") == ranges.FITTED
+
+
+def test_coverage_counts_ranges_as_fitted_and_with_the_training_left_out() -> None:
+    wide, narrow = _scored("chatty", 110, 90, 130), _scored("chatty", 110, 105, 115)
+    rows = gpu_terms.coverage([wide], [narrow])[2:]
+    assert [each.strip() for each in rows[0].split("|")[1:-1]] == [
+        "untraced", "host", "even", "1", "1 of 1", "0 of 1", "± 18 %",
+    ]  # fmt: skip
+    assert rows[-1].split("|")[1].strip() == "all"
+
+
+def test_range_of_the_host_allows_for_what_the_profiler_cost(tmp_path: Path) -> None:
+    run = _run("gpt_tiny-8", tmp_path)  # 12 669 operators a step, without stacks
+    header, properties = run.header(), dict(run.sql("SELECT properties FROM runs").rows[0][0])
+    assert float(properties["host_term"]) > 1.3 * ranges.FITTED.host
+    assert header.step_interval_ms is not None
+    low, high = header.step_interval_ms
+    assert low < 58.6 < high  # as measured without the profiler
 
 
 @pytest.mark.later

@@ -1,7 +1,8 @@
 """Kernel times on another GPU, predicted and measured: ``python -m lab.score.gpu DIR``, Markdown tables.
 
 `--write PAGE` puts them into a page.  `--fit` repeats the fit of the constants of `roofline.py`.  `--steps` scores
-whole steps instead, `--every` with each answer, and `--terms` fits the terms of their ranges (gpu_steps.py).
+whole steps instead, `--every` with each answer (gpu_steps.py), `--terms` fits the terms of their ranges, and
+`--coverage` counts how many ranges cover, also with the training left out of the fit (gpu_terms.py).
 
 DIR has `rows.jsonl`, and for each GPU a folder with a trace of each training: `h100/chain-16384/….json.gz`.  The same
 kernels ran on both GPUs, so the time of those that both traces have is predicted from the one and measured in the
@@ -30,7 +31,7 @@ from crystalperf.query.inputs.containers import LogFile, Part
 from crystalperf.query.trace.records import Problems
 from lab.errors import LabError
 from lab.pages import head, put, row
-from lab.score import gpu_steps
+from lab.score import gpu_steps, gpu_terms
 
 BOUND = ("chain", "resnet50", "resnet50_bf16", "tables")
 """The trainings that the GPU limits; README.md of the recordings has why."""
@@ -245,11 +246,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--steps", action="store_true", help="score whole steps instead of kernels")
     parser.add_argument("--every", action="store_true", help="with --steps: print each answer too")
     parser.add_argument("--terms", action="store_true", help="fit the terms of ranges.py to the answers about steps")
+    parser.add_argument("--coverage", action="store_true", help="count the ranges of steps that cover the measured one")
     parser.add_argument("--fit", action="store_true", help="print the constants fitted on all, and on all but each")
     asked = parser.parse_args(argv)
     try:
         if asked.terms:
-            print("\n".join(gpu_steps.terms(list(gpu_steps.scores(asked.folder)))))
+            print("\n".join(gpu_terms.terms(list(gpu_steps.scores(asked.folder)), asked.folder)))
+            return 0
+        if asked.coverage:
+            scored = list(gpu_steps.scores(asked.folder))
+            print("\n".join(gpu_terms.coverage(scored, list(gpu_terms.without_each(scored, asked.folder)))))
             return 0
         if asked.steps:
             print("\n".join(gpu_steps.lines(list(gpu_steps.scores(asked.folder)), every=asked.every)))

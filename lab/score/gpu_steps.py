@@ -9,17 +9,15 @@ change" answers with the measured step of the trace's own training.
 from __future__ import annotations
 
 import json
-import math
 import statistics
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import crystalperf
 from crystalperf import Run
-from crystalperf.query.frameworks.ml.training.devices import MODELS
 from lab.errors import LabError
 from lab.pages import head, row
 
@@ -111,10 +109,12 @@ def questions(one: Recorded, steps: dict[tuple[str, str, int], float]) -> Iterat
             yield "precision=bf16", ("precision", "bf16"), took
 
 
-def scores(folder: Path) -> Iterator[Score]:
-    """All questions to all traces of a folder."""
+def scores(folder: Path, kind: str = "") -> Iterator[Score]:
+    """All questions to all traces of a folder, or to those of one training."""
     steps = measured(folder)
     for one in traces(folder):
+        if kind and one.kind.partition(":")[0] != kind:
+            continue
         with TemporaryDirectory() as cache:
             yield from of_run(one, crystalperf.profile(str(one.path), output=f"{cache}/run.duckdb"), steps)
 
@@ -137,50 +137,6 @@ def of_run(one: Recorded, run: Run, steps: dict[tuple[str, str, int], float]) ->
             None if answer.predicted_ms is None else answer.predicted_ms / count,
             None if low is None else low / count, None if high is None else high / count, took,
         )  # fmt: skip
-
-
-_QUANTILES = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81, 1.80, 1.78, 1.77, 1.76, 1.75, 1.75)
-"""Student's, for the middle 90 % of so many errors; more than these have nearly the normal distribution's 1.645."""
-
-
-def _term(errors: Sequence[float]) -> str:
-    """The half width of the range of some errors in logarithms; '' without errors."""
-    if not errors:
-        return ""
-    root = math.sqrt(statistics.mean(each**2 for each in errors))
-    return f"{root * (_QUANTILES[len(errors) - 1] if len(errors) <= len(_QUANTILES) else 1.645):.3f}"
-
-
-def terms(found: Sequence[Score]) -> list[str]:
-    """A table: the terms of ranges.py that these answers give, with all trainings, and with each of them left out."""
-
-    def errors(left_out: str, questions: Collection[str], limited: str, far: float = 1.0) -> list[float]:
-        return [
-            math.log(each.predicted_ms / each.measured_ms) / far
-            for each in found
-            if each.predicted_ms is not None
-            and each.question.partition(" ")[0] in questions
-            and limit(each.recorded.kind) == limited
-            and each.recorded.kind.partition(":")[0] != left_out
-        ]
-
-    kinds = dict.fromkeys(each.recorded.kind.partition(":")[0] for each in found)
-    swap = math.log(MODELS["H200"].memory_gbps / MODELS["H100"].memory_gbps)
-    said = head("without | >host | >other host | >loaders | >other loaders | >device | >memory slope | >batch slope")
-    for each in ("", *kinds):
-        said.append(
-            row(
-                each or "(all)",
-                _term(errors(each, ("untraced",), "host")),
-                _term(errors(each, ("device",), "host")),
-                _term(errors(each, ("untraced", "batch"), "input")),
-                _term(errors(each, ("device",), "input")),
-                _term(errors(each, ("untraced",), "GPU")),
-                _term(errors(each, ("device",), "GPU", swap)),
-                _term(errors(each, ("batch",), "GPU", math.log(2))),
-            )
-        )
-    return said
 
 
 def limit(kind: str) -> str:

@@ -110,7 +110,8 @@ def ends(execution: Execution, scenario: Scenario) -> Iterator[Ends] | None:
     """See ranges.ends."""
     if ranges.RETIMED not in execution.properties:
         return None
-    return ranges.ends(scenario, LOADERS if _limits(_waits(execution), execution) else None)
+    host = float(execution.properties.get(ranges.HOST_TERM, ranges.FITTED.host))
+    return ranges.ends(scenario, LOADERS if _limits(_waits(execution), execution) else None, host)
 
 
 def checked(execution: Execution) -> Collection[str]:

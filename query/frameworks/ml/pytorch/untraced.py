@@ -110,6 +110,8 @@ class Untraced:
     step_low_ms: float
     step_high_ms: float
     """The 90 % range of the step (ranges.py)."""
+    host_term: float
+    """Half the width of the 90 % range of the logarithm of the host's time: its speed, and what the profiler cost."""
     place: str | None
     """The program's line with the most of these calls."""
 
@@ -129,11 +131,14 @@ class _Pace:
 
 
 _RECORDED = _Pace()
-_PACES = {
-    name: tuple(replace(_RECORDED, **{name: math.exp(sign * getattr(ranges.FITTED, name))}) for sign in (-1, 1))
-    for name in ("host", "loaders", "device")
-}
-"""Both ends of each term of the range."""
+
+
+def _paces() -> dict[str, tuple[_Pace, ...]]:
+    """Both ends of each term of the range, but for the cost of an event."""
+    return {
+        name: tuple(replace(_RECORDED, **{name: math.exp(sign * getattr(ranges.FITTED, name))}) for sign in (-1, 1))
+        for name in ("host", "loaders", "device")
+    }
 
 
 @dataclass(slots=True)
@@ -170,11 +175,29 @@ class _Action:
     """From the end of the work that it waited for to its return."""
 
 
-def retime(process: Process) -> Untraced | None:
-    """Replace the times of a process by those without the profiler; None if it has no accelerator or other ranks.
+@dataclass(frozen=True)
+class _Steps:
+    """What of a process is placed: its kernels and where they meet the host, with the cost of a launch, µs."""
 
-    A trace without steps, without launches or without operators stays as it is.
-    """
+    process: Process
+    launch_us: float
+    begin: float
+    end: float
+    kernels: Sequence[_Kernel]
+    actions: Sequence[_Action]
+
+    def place(self, share: float, pace: _Pace = _RECORDED, *, asked: bool = True) -> tuple[_Clock, _Placed]:
+        """Place them with costs of `share` of a launch for an event; times stay in the kernels.
+
+        Without `asked` no call waits for the accelerator.
+        """
+        clock = _Clock(self.process, self.begin, self.launch_us, share, pace)
+        these = self.actions if asked else [replace(each, asked=False) for each in self.actions]
+        return clock, _place(clock, these, self.begin, self.end)
+
+
+def _steps_of(process: Process) -> _Steps | None:
+    """See retime."""
     process.steps.sort(key=lambda each: each[1:])
     if not process.steps or not process.streams or not process.has_host or _has_collectives(process):
         return None
@@ -184,27 +207,36 @@ def retime(process: Process) -> Untraced | None:
     _drop_first_step(process)
     begin, end = process.steps[0][1], process.steps[-1][2]
     kernels = _kernels(process, begin, end)
-    if not kernels:
+    return _Steps(process, launch_us, begin, end, kernels, _actions(process, kernels, begin, end)) if kernels else None
+
+
+def steps_at(process: Process, shares: Sequence[float]) -> list[float]:
+    """The mean step for each share of a launch that an event costs, ms; empty where retime does nothing."""
+    found = _steps_of(process)
+    return [] if found is None else [found.place(each)[1].period / len(process.steps) / 1e3 for each in shares]
+
+
+def retime(process: Process) -> Untraced | None:
+    """Replace the times of a process by those without the profiler; None if it has no accelerator or other ranks.
+
+    A trace without steps, without launches or without operators stays as it is.
+    """
+    steps = _steps_of(process)
+    if steps is None:
         return None
-    actions = _actions(process, kernels, begin, end)
-    asked = [each for each in actions if each.waits]
-    unasked = [replace(each, asked=False) for each in actions]
-
-    def place(share: float, these: Sequence[_Action], pace: _Pace = _RECORDED) -> tuple[_Clock, _Placed]:
-        clock = _Clock(process, begin, launch_us, share, pace)
-        return clock, _place(clock, these, begin, end)
-
-    share = EVENT_SHARE
-    placed, busy_us = place(share, actions)[1], _busy(kernels)
+    share, kernels = EVENT_SHARE, steps.kernels
+    placed, busy_us = steps.place(share)[1], _busy(kernels)
     if busy_us >= _NEARLY * placed.period and placed.grown <= _CLEARLY * placed.period:
         share = _MOST_SHARE  # both limit the steps within the accuracy of the costs: the accelerator does if it can
-    alone = place(share, unasked)[1]
-    paced = {name: [place(share, actions, each)[1].period for each in ends] for name, ends in _PACES.items()}
-    clock, placed = place(share, actions)  # last, because placing leaves its times in the kernels
+    alone = steps.place(share, asked=False)[1]
+    costly = [steps.place(EVENT_SHARE + sign * ranges.FITTED.cost) for sign in (-1, 1)]
+    paced = {name: [steps.place(share, each)[1].period for each in ends] for name, ends in _paces().items()}
+    paced["cost"] = [each.period for _, each in costly]
+    clock, placed = steps.place(share)  # last, because placing leaves its times in the kernels
     (low, high), _ = of_ends(placed.period, paced)
-    count, busy_us = len(process.steps), _busy(kernels)
+    count, busy_us, asked = len(process.steps), _busy(kernels), [each for each in steps.actions if each.waits]
     found = Untraced(
-        (end - begin) / count / 1e3,
+        (steps.end - steps.begin) / count / 1e3,
         placed.period / count / 1e3,
         busy_us / count / 1e3,
         alone.period / count / 1e3,
@@ -212,9 +244,10 @@ def retime(process: Process) -> Untraced | None:
         len(asked) / count,
         low / count / 1e3,
         high / count / 1e3,
+        math.hypot(ranges.FITTED.host, abs(math.log(costly[0][0].worked / costly[1][0].worked)) / 2),
         _place_of(process, asked),
     )
-    _move(process, clock, placed, kernels, begin, end)
+    _move(process, clock, placed, kernels, steps.begin, steps.end)
     return found
 
 
@@ -356,6 +389,8 @@ class _Clock:
         self._costs: list[float] = [0.0, *np.cumsum(costs[order]).tolist()]
         self.traced, self.now = [begin], [0.0]
         self.launch_us, self.pace = launch_us, pace
+        self.worked = 0.0
+        """How long the host worked, without its waits, in all rounds."""
 
     def moments(self, traced: Sequence[float]) -> NDArray[np.float64]:
         """Traced moments of the last round without the profiler."""
@@ -375,8 +410,10 @@ class _Clock:
         if until <= since:
             return self.now[-1]
         length = until - since
+        took = self.pace.host * max(length - self._cost(since, until), _LEAST_SHARE * length)
+        self.worked += took
         self.traced.append(until)
-        self.now.append(self.now[-1] + self.pace.host * max(length - self._cost(since, until), _LEAST_SHARE * length))
+        self.now.append(self.now[-1] + took)
         return self.now[-1]
 
     def jump(self, traced: float, now: float) -> None:
