@@ -8,7 +8,9 @@ from crystalperf.query.frameworks.ml.jax.operations import of_line
 from crystalperf.query.frameworks.ml.tensorflow import xplane
 from crystalperf.query.frameworks.ml.tensorflow.xplane import Line, Plane, Traced
 from crystalperf.query.frameworks.ml.training import steady
-from crystalperf.query.frameworks.ml.training.program import Step
+from crystalperf.query.frameworks.ml.training.gaps import fill_idle
+from crystalperf.query.frameworks.ml.training.lanes import Lane
+from crystalperf.query.frameworks.ml.training.program import Operation, Step
 from crystalperf.query.frameworks.ml.training.steady import Kernel
 from crystalperf.query.trace.records import Problems
 
@@ -54,3 +56,22 @@ def test_a_thread_that_only_launches_is_not_the_next_thread() -> None:
     found = xplane.of_planes([("process", planes)], "trace", problems, "jax", of_line)
     assert "no dependencies" in {each.name for each in problems}
     assert [each.model for each in found.devices if each.accelerator] == ["H100"]
+
+
+def test_time_of_the_marking_thread_in_which_nothing_runs_is_python() -> None:
+    main = Lane("process", "python", "process", [op(1, 2), op(60, 61)])
+    other = Lane("process", "pool", "process", [op(2, 4), op(11, 12)])
+    fill_idle(main, [other], [Step("0", "process", 0, 10), Step("1", "process", 10.5, 70)])
+    found = [(each.operator, each.start_ms, each.end_ms, each.likely) for each in main.operations]
+    added = [each for each in found if each[0] != "op"]
+    assert added == [
+        ("between operators", 0, 1, "cpu"),
+        ("between operators", 4, 10, "cpu"),
+        ("Python", 10.5, 11, "cpu"),
+        ("between operators", 12, 60, ""),  # too long for Python alone
+        ("between operators", 61, 70, "cpu"),
+    ]
+
+
+def op(start_ms: float, end_ms: float) -> Operation:
+    return Operation("process", start_ms, end_ms, "op", likely="cpu")

@@ -4,6 +4,9 @@ HTA (Holistic Trace Analysis, `pip install HolisticTraceAnalysis 'pandas<3'`) fi
 that a step launched, even if that work ran after the step.  Our path covers the step's own time.  So the comparison is
 by moments of the step: is the path on the host or on an accelerator?  HTA has no place for the time between two
 operators of a thread, which has no weight, and for its delays.
+
+HTA's path is of the step with the profiler, and so is ours here; elsewhere steps are without it (untraced.py).  The
+time for which the accelerator was busy in all steps is compared too, from HTA's table of the trace.
 """
 
 from __future__ import annotations
@@ -22,8 +25,11 @@ from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import crystalperf as cp
+from crystalperf.query.frameworks.ml.pytorch import untraced
+from crystalperf.query.frameworks.ml.training.servers import union_ms
 from lab.errors import LabError
 from lab.pages import head
 
@@ -41,11 +47,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Found:
-    """HTA's path: its parts in order, the sum of its weights, and how much of that is delays between kernels."""
+    """HTA's path: its parts in order, the sum of its weights, and how much of that is delays between kernels.
+
+    `busy_ms` is how long kernels ran in its steps together, which take `window_ms`: it leaves out the last one.
+    """
 
     parts: list[Part]
     weight_ms: float
     delays_ms: float
+    busy_ms: float
+    window_ms: float
 
 
 def theirs(trace: Path, step: str) -> Found:
@@ -63,7 +74,19 @@ def theirs(trace: Path, step: str) -> Found:
             raise LabError(f"HTA fails ({type(error).__name__}: {str(error)[:80]})") from error
     if not worked:
         raise LabError("HTA finds no path")
-    return _path(graph, begin_us)
+    return _path(graph, begin_us, *_busy_ms(found.t))
+
+
+def _busy_ms(trace: Any) -> tuple[float, float]:
+    """The union of kernels and copies between the first step's begin and the last one's end, and that time."""
+    frame, numbers = trace.get_trace(0), trace.symbol_table.get_sym_id_map()
+    marks = frame[frame.name.isin([number for mark, number in numbers.items() if "ProfilerStep" in mark])]
+    begin, end = marks[marks.stream == -1].ts.min(), (marks.ts + marks.dur)[marks.stream == -1].max()
+    # The GPU's own marks of steps and annotations are on streams too, but belong to no launch.
+    ran = frame[(frame.stream >= 0) & (frame.correlation > 0)]
+    spans = zip(ran.ts.clip(begin, end), (ran.ts + ran.dur).clip(begin, end), strict=True)
+    busy = union_ms((float(start) / 1e3, float(until) / 1e3) for start, until in spans)
+    return busy, float(end - begin) / 1e3
 
 
 def _instance(trace: Any, name: str) -> tuple[int, float]:
@@ -76,7 +99,7 @@ def _instance(trace: Any, name: str) -> tuple[int, float]:
     raise LabError(f"HTA has no step {name}")
 
 
-def _path(graph: Any, begin_us: float) -> Found:
+def _path(graph: Any, begin_us: float, busy_ms: float, window_ms: float) -> Found:
     parts = []
     weights: dict[str, float] = defaultdict(float)
     nodes = [graph.node_list[each] for each in graph.critical_path_nodes]
@@ -87,7 +110,7 @@ def _path(graph: Any, begin_us: float) -> Found:
         if edge.type.name == "OPERATOR_KERNEL" and edge.weight > 0:
             where = HOST if graph.trace_df.stream.loc[target.ev_idx] == -1 else DEVICE
         parts.append(Part((source.ts - begin_us) / 1e3, (target.ts - begin_us) / 1e3, where))
-    return Found(parts, sum(weights.values()) / 1e3, weights["KERNEL_KERNEL_DELAY"] / 1e3)
+    return Found(parts, sum(weights.values()) / 1e3, weights["KERNEL_KERNEL_DELAY"] / 1e3, busy_ms, window_ms)
 
 
 def ours(run: cp.Run, scope: str) -> list[Part]:
@@ -104,6 +127,14 @@ def ours(run: cp.Run, scope: str) -> list[Part]:
         )
         for each in path
     ]
+
+
+def busy_ms(run: cp.Run, window_ms: float) -> float:
+    """How long an operation ran on an accelerator in the first part of a run."""
+    statement = """
+        SELECT launch_ms, finish_ms FROM tasks JOIN training_devices USING (worker_id)
+        JOIN training_operations USING (task_id) WHERE accelerator AND kind <> 'runtime'"""
+    return union_ms((float(start), min(float(end), window_ms)) for start, end in run.sql(statement).rows)
 
 
 def together(one: Iterable[Part], other: Iterable[Part]) -> Mapping[tuple[str, str], float]:
@@ -125,23 +156,24 @@ def row(trace: Path, number: int, scratch: Path) -> str:
     """A row of the table; the reason, if one of the two has no path."""
     kept = scratch / "run.duckdb"
     kept.unlink(missing_ok=True)
-    run = cp.profile([trace], output=kept)
+    with patch.object(untraced, "retime", return_value=None):
+        run = cp.profile([trace], output=kept)
     scopes = [each.id for each in run.debug().scopes]
     if number >= len(scopes):
-        return f"| {trace.name} | has {len(scopes)} steps | | | | | | |"
+        return f"| {trace.name} | has {len(scopes)} steps | | | | | | | |"
     mine = ours(run, scopes[number])
     length_ms = mine[-1].end_ms
     try:
         its = theirs(trace, scopes[number].removeprefix("step:"))
     except LabError as error:
-        return f"| {trace.name} | {length_ms:.2f} | {error} | | | | | |"
+        return f"| {trace.name} | {length_ms:.2f} | {error} | | | | | | |"
     compared = together(mine, its.parts)
     same = sum(ms for (one, other), ms in compared.items() if one == other != UNKNOWN) / length_ms
     apart = sum(ms for (one, other), ms in compared.items() if UNKNOWN not in (one, other) and one != other) / length_ms
     return (
         f"| {trace.name} | {length_ms:.2f} | {its.parts[0].start_ms:.2f} to {its.parts[-1].end_ms:.2f} |"
         f" {its.weight_ms:.2f} | {its.delays_ms:.2f} | {100 * same:.0f} | {100 * apart:.0f} |"
-        f" {100 * (1 - same - apart):.0f} |"
+        f" {100 * (1 - same - apart):.0f} | {its.busy_ms:.2f} and {busy_ms(run, its.window_ms):.2f} |"
     )
 
 
@@ -156,7 +188,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError:
         which = "HTA"
     path = f"path of {which} [ms after the step's begin] | its sum [ms] | of that delays [ms]"
-    print("\n".join(head(f"trace | step [ms] | {path} | same % | other % | unknown %")))
+    print(
+        "\n".join(head(f"trace | step [ms] | {path} | same % | other % | unknown % | busy, HTA and CrystalPerf [ms]"))
+    )
     with tempfile.TemporaryDirectory() as folder:
         os.environ.setdefault("CRYSTALPERF_HOME", folder)
         for trace in given.traces:

@@ -70,7 +70,8 @@ def loss_of(layers, images):
 def update(layers, images):
     return [one - 0.01 * slope for one, slope in zip(layers, jax.grad(loss_of)(layers, images))]
 def examples():
-    time.sleep(READ_S)
+    if READ_S:
+        time.sleep(READ_S)
     return source.standard_normal((64, WIDTH)).astype(np.float32)
 """
 
@@ -106,7 +107,7 @@ CASES = {
     "tensorflow-session": Case("tensorflow", "# A graph in a session", _SESSION, "session.run(train)", "CPU"),
     "jax-wide": _jax("CPU", 0, 1024),
     "jax-small": _jax("CPU", 0, 32),
-    "jax-input": _jax("no operator runs", 20e-3, 256),
+    "jax-input": _jax("time without any operator", 20e-3, 256),
 }
 _PARTS = re.compile(r"^(?=# (?:TensorFlow 2|A graph in a session|JAX|Then))", re.MULTILINE)
 

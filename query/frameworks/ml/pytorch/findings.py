@@ -88,13 +88,6 @@ class WaitsInPython(Remark):
 
 
 @dataclass(frozen=True)
-class NoOperator(Remark):
-    """Time of the training's thread in which no operator ran, and no Python function was traced."""
-
-    kind: ClassVar[str] = "no-operator"
-
-
-@dataclass(frozen=True)
 class StartsAccelerator(Remark):
     """Time in which threads started the accelerator and its libraries."""
 

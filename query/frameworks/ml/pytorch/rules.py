@@ -25,7 +25,6 @@ from crystalperf.query.frameworks.ml.pytorch.findings import (
     Lost,
     MakesBatches,
     MoveFewerBytes,
-    NoOperator,
     OneLink,
     OverlapPythonWaits,
     OwnBatches,
@@ -46,11 +45,13 @@ from crystalperf.query.frameworks.ml.pytorch.findings import (
 )
 from crystalperf.query.frameworks.ml.pytorch.first_uses import FIRST_USE
 from crystalperf.query.frameworks.ml.pytorch.loaders import OWN_BATCHES
-from crystalperf.query.frameworks.ml.pytorch.threads import BETWEEN, UNTRACED, WAITING_IN_PYTHON
+from crystalperf.query.frameworks.ml.pytorch.threads import UNTRACED, WAITING_IN_PYTHON
 from crystalperf.query.frameworks.ml.pytorch.waits import FREEING, STARTING, WAITING
 from crystalperf.query.frameworks.ml.training import rules
 from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, LATENCY
 from crystalperf.query.frameworks.ml.training.findings import ReadAhead
+from crystalperf.query.frameworks.ml.training.gaps import BETWEEN
+from crystalperf.query.frameworks.ml.training.remarks import NoOperator
 from crystalperf.query.frameworks.ml.training.rules import input_waits, launching, of_accelerator
 from crystalperf.query.results.advice import Advice
 from crystalperf.query.results.answers import Cause, NamedPart, PathItem

@@ -132,7 +132,6 @@ def all_reduce(advice: findings.AllReduce, _words: Words) -> str:
 
 SENTENCES.fixed(
     {
-        findings.NoOperator: "time without any operator",
         findings.StartsAccelerator: "starting the accelerator",
         findings.WaitsForAccelerator: "waiting for the accelerator, on which no traced operation runs",
         findings.FreesMemory: "freeing memory of the accelerator",

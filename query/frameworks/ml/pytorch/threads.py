@@ -16,11 +16,9 @@ from crystalperf.query.frameworks.ml.pytorch.loaders import OWN_BATCHES
 from crystalperf.query.frameworks.ml.pytorch.names import mark_phase
 from crystalperf.query.frameworks.ml.pytorch.outermost import Outermost, inputs
 from crystalperf.query.frameworks.ml.pytorch.python import Part, Python, named
+from crystalperf.query.frameworks.ml.training.gaps import PYTHON, brief
 from crystalperf.query.frameworks.ml.training.lanes import Lane, Signal, end_in_time, filled, waits
 from crystalperf.query.frameworks.ml.training.program import Operation
-
-PYTHON = "Python"
-"""The operator of a thread's time between two operators."""
 
 WAIT_FOR_INPUT = "DataLoader"
 """The operator of its time outside of other operators while it requests its next batch."""
@@ -28,19 +26,8 @@ WAIT_FOR_INPUT = "DataLoader"
 WAITING_IN_PYTHON = "waiting in Python"
 """The operator of its time in a Python function that computes nothing."""
 
-BETWEEN = "between operators"
-"""The operator of a longer gap without recorded activity: it may compute, read, sleep or wait."""
-
 UNTRACED = "between calls"
 """The operator of a gap between two calls of the runtime, of a thread whose operators were not traced."""
-
-NOTICEABLE_GAP_MS = 1.0
-"""Gaps from this length on have a name of their own; shorter ones are the overhead of calling operators."""
-
-PYTHON_GAP_MS = 40.0
-"""Maximum gap between two operators that counts as Python's computing if the program's Python was not traced: under the
-lab's quotas of 25 ms such gaps last up to 22 ms, because a process lacks a CPU in them.  A longer gap may be anything.
-"""
 
 RUNTIME_GAP_MS = 0.2
 """Maximum gap between two operators of a thread other than the main one that counts as its engine's own time."""
@@ -93,7 +80,7 @@ def fill_main(
 
     traced = Python(process, thread) if thread.has_python else None
     in_gap = partial(traced.between, part=Part(PYTHON, WAITING_IN_PYTHON, "runtime")) if traced is not None else None
-    python = in_gap or (_brief if process.has_host else _untraced)
+    python = in_gap or (brief if process.has_host else _untraced)
 
     def between(last: Operation, following: Operation) -> Iterator[Operation]:
         begin = holes.get(last.end_ms, last.end_ms)
@@ -125,16 +112,6 @@ def _sentinels(process: Process, lane: Lane) -> Iterator[Operation]:
         is_inside = place >= 0 and lane.operations[place].end_ms > moment
         if not is_inside and (moment <= ended or moment == moments[-1]):
             yield Operation(lane.device, moment, moment, PYTHON, kind="python", likely="cpu")
-
-
-def _brief(device: str, start: float, end: float) -> Iterator[Operation]:
-    """The gap between two operators of a program whose Python was not traced."""
-    if end - start > PYTHON_GAP_MS:
-        yield Operation(device, start, end, BETWEEN, kind="runtime")
-    elif end - start >= NOTICEABLE_GAP_MS:
-        yield Operation(device, start, end, BETWEEN, likely="cpu", kind="python")
-    elif end > start:
-        yield Operation(device, start, end, PYTHON, likely="cpu", kind="python")
 
 
 def _untraced(device: str, start: float, end: float) -> Iterator[Operation]:

@@ -19,6 +19,7 @@ from crystalperf.query.frameworks.ml.training import collectives, steady, times
 from crystalperf.query.frameworks.ml.training.assembly import Assembly
 from crystalperf.query.frameworks.ml.training.collectives import Collective
 from crystalperf.query.frameworks.ml.training.devices import PCIE, roofline_bound
+from crystalperf.query.frameworks.ml.training.gaps import fill_idle
 from crystalperf.query.frameworks.ml.training.lanes import WAIT_MS, Lane, Signal, filled
 from crystalperf.query.frameworks.ml.training.nesting import innermost
 from crystalperf.query.frameworks.ml.training.program import Device, Operation, Program, Step, numbered
@@ -232,7 +233,10 @@ def of_planes(
         doubts.report(process if len(processes) > 1 else origin, problems)
         launches = _add_threads(built, process, its_planes, of_line)
         _add_streams(built, process, its_planes, launches)
-        steps += _steps(process if len(processes) > 1 else "", its_planes)
+        own = _steps(process if len(processes) > 1 else "", its_planes)
+        if framework == "jax":
+            _add_python(built, process, its_planes, own)
+        steps += own
     collectives.report_uneven(built.collectives, origin, problems)
     if len(built.lanes) > 1 and not built.signals:
         problems.add(
@@ -312,6 +316,22 @@ def _add_threads(built: Assembly, process: str, its_planes: Sequence[Plane], of_
                 if each.kind == "collective"
             ]
     return launches
+
+
+def _add_python(built: Assembly, process: str, its_planes: Sequence[Plane], steps: Sequence[Step]) -> None:
+    """Add what the thread that marks the steps does while nothing is recorded: JAX traces Python only if asked to."""
+    marking = {
+        line.name
+        for plane in its_planes
+        if plane.name.startswith("/host:")
+        for line in plane.lines
+        if any("step_num" in each.stats for each in line.events)
+    }
+    lanes = [each for each in built.lanes if each.process == process]
+    for lane in lanes:
+        if lane.device == process and lane.name in marking:
+            fill_idle(lane, (each for each in lanes if each is not lane), steps)
+            return
 
 
 def _add_streams(built: Assembly, process: str, its_planes: Sequence[Plane], launches: Launches) -> None:

@@ -132,3 +132,10 @@ class AcceleratorLimits(Remark):
     memory_ms: float
     arithmetic_ms: float
     latency_ms: float
+
+
+@dataclass(frozen=True)
+class NoOperator(Remark):
+    """Time of the training's thread in which no operator ran, and no Python function was traced."""
+
+    kind: ClassVar[str] = "no-operator"

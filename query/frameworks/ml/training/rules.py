@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import duckdb
 
-from crystalperf.indexes.resources import CPU, DISK
+from crystalperf.indexes.resources import CPU, DISK, OTHER
 from crystalperf.query import sql
+from crystalperf.query.diagnose.critical_operators import path_by_operator
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks import Advisor
@@ -15,6 +16,7 @@ from crystalperf.query.frameworks.ml.training import absent, memory
 from crystalperf.query.frameworks.ml.training.assumptions import StepsByAccelerator, WithoutProfiler
 from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, LATENCY
 from crystalperf.query.frameworks.ml.training.findings import Input, ReadAhead
+from crystalperf.query.frameworks.ml.training.gaps import BETWEEN
 from crystalperf.query.frameworks.ml.training.operator_times import kind_times
 from crystalperf.query.frameworks.ml.training.remarks import (
     AcceleratorLimits,
@@ -24,6 +26,7 @@ from crystalperf.query.frameworks.ml.training.remarks import (
     HostWaitsForResults,
     InputWait,
     MayBePageCache,
+    NoOperator,
     ProfilerIncluded,
     StepTime,
     UnevenSteps,
@@ -112,10 +115,15 @@ def of_accelerator(
 
 
 def named_parts(
-    _connection: duckdb.DuckDBPyConnection, execution: Execution, path: Sequence[PathItem]
+    connection: duckdb.DuckDBPyConnection, execution: Execution, path: Sequence[PathItem]
 ) -> list[NamedPart]:
     """Parts of the path whose cause is known better than by a resource."""
-    return of_accelerator(execution.properties, path)
+    listed = []
+    for each in path_by_operator(connection, execution, path):
+        if each.name == BETWEEN:
+            own = {name: ms for name, ms in each.resource_ms.items() if name in (CPU, OTHER)}
+            listed.append(NamedPart(NoOperator(), own, "unknown"))
+    return [*listed, *of_accelerator(execution.properties, path, listed)]
 
 
 def taken(_connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Assumption]:

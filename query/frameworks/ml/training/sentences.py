@@ -17,6 +17,7 @@ SENTENCES.fixed(
         remarks.MayBePageCache: (
             "Part of that may be copies from the page cache: traces do not distinguish them from disk reads"
         ),
+        remarks.NoOperator: "time without any operator",
     }
 )
 
