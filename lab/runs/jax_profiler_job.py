@@ -1,4 +1,4 @@
-"""What JAX's profiler costs small steps of a CPU:  python jax_profiler_job.py OUT
+"""Cost of JAX's profiler in small steps of a CPU:  python jax_profiler_job.py OUT
 
 It is self-contained, for an environment with jax and without this project.  OUT gets a trace of each program with and
 without functions of Python.  It prints a Markdown table: the median step of six blocks without the profiler, three

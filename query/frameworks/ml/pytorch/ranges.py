@@ -6,8 +6,8 @@ the step, and changes it by 20 % where the host does.  The changes are independe
 squares add up on each side.
 
 The host has two terms.  Its speed differs from second to second: an answer compares the traced seconds with the median
-of three timed ones, and the spread of such blocks within a run is known from many runs.  What the profiler cost is the
-other: it is a share of the events, so it is large for a trace with stacks and small for a light one.
+of three timed ones, and the spread of such blocks within a run is known from many runs.  The other is the profiler's
+cost: it is a share of the events, so it is large for a trace with stacks and small for a light one.
 
 Each other term is the root mean square of the errors of answers that its part limits.  All are times Student's quantile
 for 90 % of as many answers.  They come from eight trainings on an H100 and an H200, each with shapes and stacks
@@ -38,7 +38,7 @@ class Terms:
     host: float
     """The host's time, on the recorded machine: its speed differs from second to second."""
     cost: float
-    """What the profiler cost the host for an event, as a share of a launch; not a logarithm (untraced.EVENT_SHARE)."""
+    """The profiler's cost to the host for an event, as a share of a launch; not a logarithm (untraced.EVENT_SHARE)."""
     other_host: float
     """The same on another machine, whose CPU is not known."""
     loaders: float

@@ -177,7 +177,7 @@ class _Action:
 
 @dataclass(frozen=True)
 class _Steps:
-    """What of a process is placed: its kernels and where they meet the host, with the cost of a launch, µs."""
+    """Parts of a process that are placed: its kernels and where they meet the host, with the cost of a launch, µs."""
 
     process: Process
     launch_us: float
