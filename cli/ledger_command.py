@@ -31,7 +31,7 @@ def ledger(
     """Print the accuracy of kept predictions, or remove entries; returns the exit code."""
     if remove:
         return _remove(job)
-    from crystalperf.query.run import ledger as held
+    from crystalperf.query.run import ledger_with
 
     with progress() as step:
         runs = other_runs(names)
@@ -42,7 +42,7 @@ def ledger(
             step("reading the fleet")
             known = known_runs(Path(fleet))
         step("comparing predictions with later runs")
-        answer = held(runs, job=job, backtest=backtest, known=known)
+        answer = ledger_with(known, runs, job=job, backtest=backtest)
     if as_json:
         write_answer(answer)
     else:

@@ -523,7 +523,7 @@ class Run:
         stated = parse_settings(_listed(recorded), settable, words, lists=False)
         return wanted, recorded_resources({**execution.recorded, **work_of(execution)}, stated)
 
-    def stated(self, settings: Sequence[str]) -> dict[str, str]:
+    def _stated(self, settings: Sequence[str]) -> dict[str, str]:
         """Settings of a run that its user states, KEY=VALUE, by key.  Raises SettingError."""
         chosen, _ = self._parsed(settings, (), "all", lists=False)
         return {key: value.text for key, (value,) in chosen.items()}
@@ -644,20 +644,20 @@ def compare(
     return compared_sides(one, other, progress, recalled)
 
 
-def ledger(
-    runs: Sequence[Other | Run | str | Path] = (),
-    *,
-    job: str = "",
-    backtest: bool = False,
-    known: Sequence[KnownRun] = (),
-) -> Ledger:
+def ledger(runs: Sequence[Other | Run | str | Path] = (), *, job: str = "", backtest: bool = False) -> Ledger:
     """The predictions in the user's ledger, held against the runs that came later.
 
-    Those are the runs of which the ledger has facts, `runs`, and `known`, such as those of a fleet.  `runs` are run
-    files or logs, with settings that no log records (Other.settings).  `job` is a part of the names of the jobs to
-    show.  With `backtest`, runs that started before the prediction count as well.  Raises SettingError if the ledger is
-    off, InputError if it cannot be read.
+    Those are the runs of which the ledger has facts, and `runs`: run files or logs, with settings that no log records
+    (Other.settings).  `job` is a part of the names of the jobs to show.  With `backtest`, runs that started before the
+    prediction count as well.  Raises SettingError if the ledger is off, InputError if it cannot be read.
     """
+    return ledger_with((), runs, job=job, backtest=backtest)
+
+
+def ledger_with(
+    known: Sequence[KnownRun], runs: Sequence[Other | Run | str | Path], *, job: str, backtest: bool
+) -> Ledger:
+    """The answer of ledger() with further runs whose facts are known, such as those of a fleet."""
     from crystalperf.query.ledger.facts import facts_of
     from crystalperf.query.ledger.matching import KnownRun
     from crystalperf.query.ledger.scoring import scored
@@ -670,8 +670,7 @@ def ledger(
     for each in map(_other, runs):
         facts = facts_of(each.run)
         if facts is not None:
-            stated = each.run.stated(each.settings)
-            more.append(KnownRun(facts, now_ms, stated))
+            more.append(KnownRun(facts, now_ms, each.run._stated(each.settings)))
     return scored(path, read(path), more, job=job, backtest=backtest, writable=is_writable(path))
 
 

@@ -53,7 +53,7 @@ from crystalperf.query.results.answers import (
 from crystalperf.query.results.findings import GarbageCollection, StageRef
 from crystalperf.query.results.not_recorded import BlockedThreadsUnsampled
 from crystalperf.query.results.refusals import InvalidQuestion, RecordedValueUnknown
-from crystalperf.query.run import Other, compare, comparison_page, tune
+from crystalperf.query.run import Other, compare, comparison_page, ledger, tune
 from crystalperf.query.runfile.pipeline import gather, write_run
 from crystalperf.query.text.answers import bottleneck_sentence, cause_words, knee_sentence
 from crystalperf.query.text.as_json import KINDS, as_json, schema_page, schema_text, schemas
@@ -529,6 +529,7 @@ def test_real_answers_match_their_schemas(run: Run, tmp_path: Path) -> None:
         gate({"one": run}, {"again": again}, [slowdown("10%"), budget("runtime=1h", {})]),
         run.priced(machines, "small", counts=[2], deadline_ms=1e6),
         tune(run, limits="cores=8"),
+        ledger([again], backtest=True),
         Failure("nothing tells", Remedy("state what the run had", {"setting": "disk"})),
     ]
     assert {type(each) for each in answers} == set(KINDS)

@@ -566,7 +566,7 @@ def test_ask_sums_the_rows_of_the_tables(small: Path) -> None:
 def asked(folder: Path, runs: int, shares: dict[str, float]) -> float:
     """How wide the range of a saving is, of so many equal runs, relative to what is left."""
     prediction = Prediction("all", "makespan", "cores=2x", 2000.0, 2000.0, 1000.0, (800.0, 1250.0), shares)
-    gain = _gain("twice", "cores=2x", prediction)
+    gain = _gain("twice", "cores=2x", prediction, None)
     kept = Store(folder)
     with kept.building():
         for number in range(runs):
