@@ -44,6 +44,15 @@ PLANNER = Planner(
 )
 
 
+def _efficiency(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Sequence[Efficiency]:
+    """See efficiency.of_kernels, which is imported only for a run."""
+    found: Sequence[Efficiency] = import_module(f"{__package__}.efficiency").of_kernels(connection, execution)
+    return found
+
+
+_ADVISOR = replace(rules.RULES, sentences=sentences.SENTENCES, efficiency=_efficiency, tunable=tunable.of_settings())
+
+
 def of_training(
     *,
     name: str,
@@ -98,20 +107,8 @@ def of_training(
         ),
         planner=PLANNER,
         comparer=comparing.COMPARER,
-        advisor=replace(
-            rules.RULES,
-            setup=setup,
-            sentences=sentences.SENTENCES,
-            efficiency=_efficiency,
-            tunable=tunable.of_settings(),
-        ),
+        advisor=replace(_ADVISOR, setup=setup),
     )
-
-
-def _efficiency(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Sequence[Efficiency]:
-    """See efficiency.of_kernels, which is imported only for a run."""
-    found: Sequence[Efficiency] = import_module(f"{__package__}.efficiency").of_kernels(connection, execution)
-    return found
 
 
 def _read_by(module: str) -> Callable[[LogFile], Trace]:
