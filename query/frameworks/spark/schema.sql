@@ -74,3 +74,25 @@ CREATE TABLE spark_driver_metrics (           -- one row per metric of an operat
     unit VARCHAR NOT NULL,                    -- ms, bytes or count
     value DOUBLE NOT NULL                     -- the amount
 );
+
+CREATE TABLE spark_executor_metrics (         -- one row per executor and stage whose memory the log records (Spark 3.0 and newer); peaks while tasks of the stage ran
+    worker_id VARCHAR NOT NULL,               -- executor, or driver
+    stage_id VARCHAR,                         -- of stages; NULL for peaks outside of stages
+    jvm_heap_bytes BIGINT NOT NULL,           -- heap in use, garbage included
+    jvm_off_heap_bytes BIGINT NOT NULL,       -- the JVM's own memory outside the heap: classes, compiled code
+    heap_execution_bytes BIGINT NOT NULL,     -- of the heap, memory of sorts, joins and aggregations as Spark manages it
+    heap_storage_bytes BIGINT NOT NULL,       -- of the heap, cached rows and broadcasts
+    heap_unified_bytes BIGINT NOT NULL,       -- both together
+    off_heap_execution_bytes BIGINT NOT NULL, -- the same outside the heap (spark.memory.offHeap.enabled)
+    off_heap_storage_bytes BIGINT NOT NULL,   -- the same outside the heap
+    off_heap_unified_bytes BIGINT NOT NULL,   -- both together
+    direct_bytes BIGINT NOT NULL,             -- direct buffers, for example of the network
+    mapped_bytes BIGINT NOT NULL,             -- files that are mapped to memory
+    jvm_resident_bytes BIGINT NOT NULL,       -- resident memory of the JVM; 0 without spark.executor.processTreeMetrics.enabled
+    python_resident_bytes BIGINT NOT NULL,    -- resident memory of its Python workers; 0 without that
+    other_resident_bytes BIGINT NOT NULL,     -- resident memory of its other processes; 0 without that
+    minor_gcs BIGINT NOT NULL,                -- young collections since the executor started
+    minor_gc_ms BIGINT NOT NULL,              -- time of these
+    major_gcs BIGINT NOT NULL,                -- full collections since the executor started
+    major_gc_ms BIGINT NOT NULL               -- time of these
+);

@@ -96,6 +96,7 @@ def trace(found: RunTables) -> Trace:
             "spark_batches": found["batches"],
             "spark_driver_metrics": _driver_metrics(found["driver_metrics"]),
             "spark_settings": found["settings"],
+            "spark_executor_metrics": _executor_metrics(found["peaks"]),
         },
     )
 
@@ -332,6 +333,15 @@ def _operator_metrics(metrics: Columns) -> Columns:
 def _driver_metrics(metrics: Columns) -> Columns:
     scopes = objects([scope_id(each) for each in _listed(metrics, "sql_id")])
     return {"scope_id": scopes, **{name: metrics[name] for name in ("node_id", "name", "unit", "value")}}
+
+
+def _executor_metrics(peaks: Columns) -> Columns:
+    ids = zip(_listed(peaks, "stage_id"), _listed(peaks, "attempt"), strict=True)
+    return {
+        "worker_id": peaks["executor_id"],
+        "stage_id": objects([None if stage is None else stage_key(stage, attempt) for stage, attempt in ids]),
+        **{name: values for name, values in peaks.items() if name not in ("executor_id", "stage_id", "attempt")},
+    }
 
 
 def _stage_inputs(operators: Columns, stages: Columns, keys: list[tuple[int, int]], default: str) -> Columns:

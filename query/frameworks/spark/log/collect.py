@@ -23,6 +23,7 @@ from crystalperf.query.frameworks.spark.failures import cause, loss
 from crystalperf.query.frameworks.spark.log import events as spark
 from crystalperf.query.frameworks.spark.log.arrays import array_of, event_batches
 from crystalperf.query.frameworks.spark.log.micro_batches import Batches
+from crystalperf.query.frameworks.spark.log.peaks import Peaks
 from crystalperf.query.frameworks.spark.log.second import BatchResult, Second
 from crystalperf.query.inputs.containers import Batch, LogFile
 from crystalperf.query.trace.records import Problems, coded, shortened
@@ -199,6 +200,7 @@ class LoggedRun:
     localities: Texts = field(default_factory=Texts)
     reasons: Texts = field(default_factory=Texts)
     batches: Batches = field(default_factory=Batches)
+    peaks: Peaks = field(default_factory=Peaks)
 
     def add(self, name: str, severity: Any, meaning: str, count: int = 1, where: str | None = None) -> None:
         if count:
@@ -270,6 +272,19 @@ def _on_task_end(run: LoggedRun, event: spark.TaskEnd) -> None:
     if event.reason is None or event.reason.reason != "Success":
         status, reason = _end_of(event.reason, info)
     _append_task(run, event, info, status, reason, event.metrics)
+    if event.executor_metrics is not None:
+        run.peaks.add(info.executor, event.stage_id, event.stage_attempt, event.executor_metrics)
+
+
+def _on_stage_metrics(run: LoggedRun, event: spark.StageExecutorMetrics) -> None:
+    if event.metrics is not None:
+        run.peaks.add(event.executor, event.stage_id, event.stage_attempt, event.metrics)
+
+
+def _on_metrics_update(run: LoggedRun, event: spark.ExecutorMetricsUpdate) -> None:
+    for each in event.stages or []:
+        if each.metrics is not None:
+            run.peaks.add(event.executor, each.stage_id, each.stage_attempt, each.metrics)
 
 
 def _started(start: spark.TaskStart | bytes) -> spark.TaskStart | None:
@@ -372,7 +387,9 @@ class Reader:
         self._sent = [sent + len(each) for sent, each in zip(self._sent, new, strict=True)]
         if max(self._sent) >= _MAX_TEXTS:
             return None
-        return BatchResult(batch.first_line, batch.count, columns.tobytes(), new, found.started, found.others)
+        peaks = list(run.peaks.items())
+        run.peaks.clear()
+        return BatchResult(batch.first_line, batch.count, columns.tobytes(), new, found.started, found.others, peaks)
 
 
 def _texts(run: LoggedRun) -> tuple[Texts, ...]:
@@ -396,6 +413,7 @@ def _take(run: LoggedRun, result: BatchResult, numbers: list[list[int]]) -> None
     for task_id in columns[0].tolist():
         run.running.pop(task_id, None)
     run.running.update(result.started)
+    run.peaks.merge(result.peaks)
     if columns.shape[1]:
         run.tasks.append(columns)
 
@@ -734,6 +752,8 @@ def _incomplete(run: LoggedRun, what: str) -> None:
 _HANDLERS: dict[type, Callable[[LoggedRun, Any], None]] = {
     spark.TaskStart: _on_task_start,
     spark.TaskEnd: _on_task_end,
+    spark.StageExecutorMetrics: _on_stage_metrics,
+    spark.ExecutorMetricsUpdate: _on_metrics_update,
     spark.StageSubmitted: _on_stage_submitted,
     spark.StageCompleted: _on_stage_completed,
     spark.JobStart: _on_job_start,

@@ -102,6 +102,33 @@ class TaskMetrics(Struct, gc=False):
     output: Output | None = field(name="Output Metrics", default=None)
 
 
+class ExecutorMetrics(Struct, gc=False):
+    """Peaks of an executor's memory, bytes, and its garbage collections since it started; all 0 if never polled.
+
+    ExecutorMetricType of Spark 3.0 and newer.  `spark.executor.metrics.pollingInterval` is 0 by default: then Spark polls
+    only at heartbeats, every 10 s, and the metrics of most short tasks are 0.  Process trees are 0 unless
+    `spark.executor.processTreeMetrics.enabled`.
+    """
+
+    jvm_heap_bytes: float | None = field(name="JVMHeapMemory", default=0.0)
+    jvm_off_heap_bytes: float | None = field(name="JVMOffHeapMemory", default=0.0)
+    heap_execution_bytes: float | None = field(name="OnHeapExecutionMemory", default=0.0)
+    heap_storage_bytes: float | None = field(name="OnHeapStorageMemory", default=0.0)
+    heap_unified_bytes: float | None = field(name="OnHeapUnifiedMemory", default=0.0)
+    off_heap_execution_bytes: float | None = field(name="OffHeapExecutionMemory", default=0.0)
+    off_heap_storage_bytes: float | None = field(name="OffHeapStorageMemory", default=0.0)
+    off_heap_unified_bytes: float | None = field(name="OffHeapUnifiedMemory", default=0.0)
+    direct_bytes: float | None = field(name="DirectPoolMemory", default=0.0)
+    mapped_bytes: float | None = field(name="MappedPoolMemory", default=0.0)
+    jvm_resident_bytes: float | None = field(name="ProcessTreeJVMRSSMemory", default=0.0)
+    python_resident_bytes: float | None = field(name="ProcessTreePythonRSSMemory", default=0.0)
+    other_resident_bytes: float | None = field(name="ProcessTreeOtherRSSMemory", default=0.0)
+    minor_gcs: float | None = field(name="MinorGCCount", default=0.0)
+    minor_gc_ms: float | None = field(name="MinorGCTime", default=0.0)
+    major_gcs: float | None = field(name="MajorGCCount", default=0.0)
+    major_gc_ms: float | None = field(name="MajorGCTime", default=0.0)
+
+
 class TaskStart(Event, gc=False):
     stage_id: float | None = field(name="Stage ID", default=None)
     stage_attempt: float | None = field(name="Stage Attempt ID", default=None)
@@ -114,6 +141,29 @@ class TaskEnd(Event, gc=False):
     reason: EndReason | None = field(name="Task End Reason", default=None)
     info: TaskInfo | None = field(name="Task Info", default=None)
     metrics: TaskMetrics | None = field(name="Task Metrics", default=None)
+    executor_metrics: ExecutorMetrics | None = field(name="Task Executor Metrics", default=None)
+
+
+class StageExecutorMetrics(Event, gc=False):
+    """With spark.eventLog.logStageExecutorMetrics: an executor's peaks while a stage ran, the driver's too."""
+
+    executor: str | None = field(name="Executor ID", default=None)
+    stage_id: float | None = field(name="Stage ID", default=None)
+    stage_attempt: float | None = field(name="Stage Attempt ID", default=None)
+    metrics: ExecutorMetrics | None = field(name="Executor Metrics", default=None)
+
+
+class ExecutorMetricsOfStage(Struct, gc=False):
+    stage_id: float | None = field(name="Stage ID", default=None)
+    stage_attempt: float | None = field(name="Stage Attempt ID", default=None)
+    metrics: ExecutorMetrics | None = field(name="Executor Metrics", default=None)
+
+
+class ExecutorMetricsUpdate(Event, gc=False):
+    """A heartbeat, which only some services write to the log: an executor's peaks by stage, -1 for no stage."""
+
+    executor: str | None = field(name="Executor ID", default=None)
+    stages: list[ExecutorMetricsOfStage] | None = field(name="Executor Metrics Updated", default=None)
 
 
 class StorageLevel(Struct, gc=False):
@@ -353,6 +403,8 @@ _SQL = "org.apache.spark.sql.execution.ui.SparkListener"
 _TYPES: dict[str, type[Event]] = {
     "SparkListenerTaskStart": TaskStart,
     "SparkListenerTaskEnd": TaskEnd,
+    "SparkListenerStageExecutorMetrics": StageExecutorMetrics,
+    "SparkListenerExecutorMetricsUpdate": ExecutorMetricsUpdate,
     "SparkListenerStageSubmitted": StageSubmitted,
     "SparkListenerStageCompleted": StageCompleted,
     "SparkListenerJobStart": JobStart,
@@ -375,8 +427,8 @@ _TYPES: dict[str, type[Event]] = {
 
 # Spark's own events without data for the tables.
 _PASSED_OVER = re.compile(
-    r"SparkListener(StageExecutorMetrics|BlockManagerRemoved|UnpersistRDD|BlockUpdated|TaskGettingResult"
-    r"|SpeculativeTaskSubmitted|ExecutorMetricsUpdate|.*(Blacklisted|Excluded|Unexcluded|Unblacklisted)(ForStage)?)"
+    r"SparkListener(BlockManagerRemoved|UnpersistRDD|BlockUpdated|TaskGettingResult"
+    r"|SpeculativeTaskSubmitted|.*(Blacklisted|Excluded|Unexcluded|Unblacklisted)(ForStage)?)"
     r"|org\.apache\.spark\.scheduler\.SparkListener.*|org\.apache\.spark\.sql\..*|org\.apache\.spark\.streaming\..*"
 )
 USER_IN_URL = re.compile(r"//[^/@\s]*@")

@@ -54,7 +54,7 @@ class BatchResult(msgspec.Struct, array_like=True, gc=False):
     """The result of a batch: its tasks, and its other lines by their position.
 
     `columns` are those of run.TASK_FIELDS as bytes of float64; `texts` are new ones, with consecutive codes; `started`
-    are tasks without an end after their start in the batch.
+    are tasks without an end after their start in the batch; `peaks` are those of executors' memory (peaks.py).
     """
 
     first_line: int
@@ -63,6 +63,7 @@ class BatchResult(msgspec.Struct, array_like=True, gc=False):
     texts: list[list[str | None]]
     started: dict[float, bytes]
     others: list[tuple[int, bytes]]
+    peaks: list[tuple[tuple[str, int | None, int], tuple[float, ...]]]
 
 
 class Second:

@@ -30,6 +30,7 @@ from crystalperf.query.frameworks.spark.log.collect import (
     LoggedRun,
     Stage,
 )
+from crystalperf.query.frameworks.spark.log.peaks import NAMES
 from crystalperf.query.frameworks.spark.log.slot_waits import Provider, Ran, Submitted, slot_waits
 from crystalperf.query.frameworks.spark.memory import heap_bytes
 from crystalperf.query.frameworks.spark.settings import number, size_bytes, unread, version_number
@@ -83,6 +84,7 @@ def tables(run: LoggedRun) -> RunTables:
         "operators": _operators(run),
         "operator_metrics": _operator_metrics(run, stages),
         "driver_metrics": _driver_metrics(run),
+        "peaks": table(f"executor_id stage_id attempt {' '.join(NAMES)}", run.peaks.rows(), whole=" ".join(NAMES)),
         "settings": table("name set_by", sorted(run.set_by.items())),
         "jobs": _jobs(run, clock),
         "stages": _with_waits(_stages(run, stages, tasks, clock), run, stages, tasks, executors, clock),
