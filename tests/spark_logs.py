@@ -16,7 +16,8 @@ MIB = 2**20
 class Task:
     """A task; times in ms, `launch_ms` since the stage began.  `cpu_ms` is None where the log has no CPU time.
 
-    `method` is how it read, as Spark before 2.0 logs it; `locality` how near its data were.
+    `method` is how it read, as Spark before 2.0 logs it; `locality` how near its data were; `peaks_mib` are metrics of
+    its executor's memory by their names, MiB.
     """
 
     ms: int
@@ -31,6 +32,7 @@ class Task:
     written_bytes: int = 0
     method: str | None = None
     locality: str = "ANY"
+    peaks_mib: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -180,8 +182,10 @@ class _Writer:
         if task.cpu_ms is not None:
             metrics |= {"Executor CPU Time": task.cpu_ms * 1_000_000, "Executor Deserialize CPU Time": 0}
         self.add("TaskStart", Stage_ID=stage, Stage_Attempt_ID=0, Task_Info={**info, "Finish Time": 0})
+        peaks = {name: round(mib * MIB) for name, mib in task.peaks_mib.items()}
         self.add("TaskEnd", Stage_ID=stage, Stage_Attempt_ID=0, Task_Type="ResultTask",
-                 Task_End_Reason={"Reason": "Success"}, Task_Info=info, Task_Metrics=metrics)  # fmt: skip
+                 Task_End_Reason={"Reason": "Success"}, Task_Info=info, Task_Executor_Metrics=peaks,
+                 Task_Metrics=metrics)  # fmt: skip
         self.task_id += 1
 
 

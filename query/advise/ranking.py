@@ -3,8 +3,8 @@
 The saving of a change is its prediction, or at most the cost of the finding that it addresses.  A saving that is only
 an upper bound counts half, and so does one with more workers or memory; one with other machines counts a quarter,
 because changes of the program and its settings are free.  Changes that a failed or unmeasured run needs first rank
-above all.  The start, which every run has, ranks last but one; recording samples last, because it does not shorten the
-run by itself.
+above all.  The start, which every run has, ranks after these; then less memory, which shortens nothing; recording
+samples is last, because it does not shorten the run by itself.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from crystalperf.query.results.answers import Debug, Header, Prediction, WhatIf
 from crystalperf.query.results.findings import AtStart
 from crystalperf.query.results.recommendations import (
     FollowAdvice,
+    LessMemory,
     MoreMemory,
     MoreWorkers,
     RaiseParallelism,
@@ -71,7 +72,8 @@ def ranked(
         found = replace(each.recommendation, saving=saving)
         rest.append((_is_start(found), -_weight(found) * worth_ms, found))
     rest.sort(key=lambda each: each[:2])
-    best = _distinct([*first, *(found for _, _, found in rest)])
+    cheaper = [each.recommendation for each in candidates if isinstance(each.recommendation, LessMemory)]
+    best = _distinct([*first, *(found for _, _, found in rest), *cheaper])
     if _worth_recording(debug, header):
         best.append(_record_samples(header))
     return tuple(best)

@@ -89,10 +89,12 @@ class MemoryRule:
 
     usable      memory of a worker in bytes, the run's properties → bytes that its tasks can hold together
     least_bytes minimum memory with which a worker starts
+    floor       the run file, the run's properties → memory of a worker below which it would likely have run out
     """
 
     usable: Callable[[float, Mapping[str, str]], float]
     least_bytes: float = 0.0
+    floor: Callable[[duckdb.DuckDBPyConnection, Mapping[str, str]], float | None] = lambda _run, _properties: None
 
 
 @dataclass(frozen=True)
@@ -252,6 +254,8 @@ class Execution:
     """Whether CrystalPerf can read stack samples of the framework's processes."""
     log: LogFacts = field(default_factory=LogFacts)
     """The submitter of the work, and the missing parts of the log."""
+    memory_floor_bytes: float | None = None
+    """The memory of a worker below which it would likely have run out, by what the whole run used; None if unknown."""
 
     @property
     def runtime_ms(self) -> float:

@@ -79,7 +79,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
     stages, tasks, volumes = _stages_and_tasks(
         connection, scope_time, clock, workers, hosts, names, with_volumes=with_evidence
     )
-    words = framework.vocabulary
+    words, memory = framework.vocabulary, framework.planner.memory
     held = set(framework.planner.held(connection))
     execution = Execution(
         words=Words(framework.name, words, resources),
@@ -107,6 +107,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         properties=properties,
         has_samples=_has(connection, "samples"),
         has_peak_memory=_has(connection, "tasks WHERE peak_memory_bytes >= 0"),
+        memory_floor_bytes=None if memory is None else memory.floor(connection, properties),
         evidence=Evidence(np.zeros(len(names)), np.zeros(len(names)), 1.0),
         clock=clock,
         in_order=reader.in_order,

@@ -104,6 +104,15 @@ class MoreMemory(Recommendation):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LessMemory(Recommendation):
+    """Give each worker less memory, which shortens nothing but frees `freed_byte_ms` of memory times time."""
+
+    kind: ClassVar[str] = "less-memory"
+
+    freed_byte_ms: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class MoreWorkers(Recommendation):
     """Run on `ratio` times the workers; `before` and `after` are their numbers, None if unknown."""
 

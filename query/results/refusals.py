@@ -202,6 +202,15 @@ class MemoryBelowMinimum(Refusal):
 
 
 @dataclass(frozen=True)
+class MemoryRunsOut(Refusal):
+    """With this memory, a worker would likely run out: it needed at least `floor_bytes`, garbage left out."""
+
+    kind: ClassVar[str] = "memory-runs-out"
+    memory_bytes: float
+    floor_bytes: float
+
+
+@dataclass(frozen=True)
 class MemoryNeedUnknown(Refusal):
     """The memory that the run needed is unknown."""
 

@@ -9,6 +9,7 @@ from crystalperf.query.results.recommendations import (
     FasterDevice,
     FixFailure,
     FollowAdvice,
+    LessMemory,
     MoreMemory,
     MoreWorkers,
     RaiseParallelism,
@@ -51,6 +52,17 @@ def change_setting(found: ChangeSetting, _words: Words) -> str:
 @CORE.of(MoreMemory)
 def more_memory(found: MoreMemory, words: Words) -> str:
     return f"Give each {words.vocabulary.worker} {times(found.ratio)} the memory"
+
+
+@CORE.of(LessMemory)
+def less_memory(found: LessMemory, words: Words) -> str:
+    return f"Give each {words.vocabulary.worker} less memory, which frees {memory_hours(found.freed_byte_ms)}"
+
+
+def memory_hours(byte_ms: float) -> str:
+    """Memory times time: `12.3 GB·h`, `4.2 GB·min`."""
+    hours = byte_ms / 1e9 / 3.6e6
+    return f"{hours:.1f} GB·h" if hours >= 1 else f"{60 * hours:.1f} GB·min"
 
 
 @CORE.of(MoreWorkers)

@@ -147,6 +147,14 @@ def memory_below_minimum(refusal: kinds.MemoryBelowMinimum, _words: Words) -> st
     )
 
 
+@CORE.of(kinds.MemoryRunsOut)
+def memory_runs_out(refusal: kinds.MemoryRunsOut, words: Words) -> str:
+    return (
+        f"with {refusal.memory_bytes / _MIB:.0f} MiB, {words.vocabulary.workers} would likely run out of memory: by"
+        f" their use in the recorded run, they need at least {refusal.floor_bytes / _MIB:.0f} MiB"
+    )
+
+
 @CORE.of(kinds.MemoryNeedUnknown)
 def memory_need_unknown(_refusal: kinds.MemoryNeedUnknown, _words: Words) -> str:
     return "how much of its memory the run needed is unknown"

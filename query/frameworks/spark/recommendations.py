@@ -11,6 +11,7 @@ from crystalperf.query.results.findings import StageCost
 from crystalperf.query.results.recommendations import (
     Affected,
     ChangeSetting,
+    LessMemory,
     MoreMemory,
     MoreWorkers,
     Recommendation,
@@ -229,6 +230,22 @@ class ExtendMemory(MoreMemory):
     kind: ClassVar[str] = "extend-memory"
 
     exhausted: Exhausted
+
+
+@dataclass(frozen=True, kw_only=True)
+class RightSizeMemory(LessMemory):
+    """Heaps as large as they need to be: of `heap_bytes`, at most `used_bytes` were in use, garbage included.
+
+    `share` is the share of the run's memory times time that this frees; with a heap below `floor_bytes`, an executor
+    would likely have run out.
+    """
+
+    kind: ClassVar[str] = "right-size-memory"
+
+    heap_bytes: float
+    used_bytes: float
+    floor_bytes: float
+    share: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,7 @@ from crystalperf.query.frameworks.spark.recommendations import (
     ReadDriverLog,
     ReadInPartitions,
     ReduceInPartitions,
+    RightSizeMemory,
     SendFewerRows,
     SetPartitions,
     SkipLocalityWait,
@@ -36,7 +37,14 @@ from crystalperf.query.results import advice, missing
 from crystalperf.query.results.recommendations import Affected, MoreMemory, Recommendation, SettingChange
 from crystalperf.query.results.sentences import Sentences
 from crystalperf.query.results.words import Words
-from crystalperf.query.text.recommendations import capitalised, change_setting, setting_text, times, value_text
+from crystalperf.query.text.recommendations import (
+    capitalised,
+    change_setting,
+    memory_hours,
+    setting_text,
+    times,
+    value_text,
+)
 from crystalperf.query.text.sentences import text_of
 from crystalperf.query.trace.amounts import counted, grouped, lasting, volume
 from crystalperf.query.trace.vocabulary import Exhausted, plural
@@ -595,6 +603,15 @@ def more_memory(found: MoreMemory, _words: Words) -> str:
 @SENTENCES.of(ExtendMemory)
 def extend_memory(found: ExtendMemory, _words: Words) -> str:
     return f"{setting_text(found.settings[0])}: {_RAN_OUT[found.exhausted]}"
+
+
+@SENTENCES.of(RightSizeMemory)
+def right_size_memory(found: RightSizeMemory, _words: Words) -> str:
+    return (
+        f"{setting_text(found.settings[0])}: at most {volume(found.used_bytes)} of {volume(found.heap_bytes)} heap were"
+        f" in use, garbage included. Shortens nothing, but frees {memory_hours(found.freed_byte_ms)}"
+        f" ({100 * found.share:.0f} % of its memory)"
+    )
 
 
 @SENTENCES.of(FitTasksInMemory)

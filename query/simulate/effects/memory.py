@@ -22,6 +22,7 @@ from crystalperf.query.results.refusals import (
     LiveHeapUnknown,
     MemoryBelowMinimum,
     MemoryNeedUnknown,
+    MemoryRunsOut,
     MemoryUnknown,
     RefusedError,
     SpilledMemoryUnknown,
@@ -116,6 +117,9 @@ def _missing(state: State, request: _Request) -> Floats:
     wanted = request.memory * request.ratio
     if wanted < rule.least_bytes:
         raise RefusedError(MemoryBelowMinimum(execution.title, wanted, rule.least_bytes))
+    floor_bytes = execution.memory_floor_bytes
+    if request.ratio < 1 and floor_bytes is not None and wanted < floor_bytes:
+        raise RefusedError(MemoryRunsOut(wanted, floor_bytes))
     if not (execution.has_peak_memory or request.spilled):
         raise RefusedError(MemoryNeedUnknown(), low=1.0)
     if request.ratio < 1 and request.gc > MUCH_COLLECTING:

@@ -60,6 +60,7 @@ def _candidates(connection: duckdb.DuckDBPyConnection, execution: Execution, dia
         *rows.skew(properties, on_path),
         *rows.windows(on_path),
         *memory.short(execution, on_path.details, debug),
+        *memory.right_size(connection, execution, debug),
         *results.candidates(connection, on_path.details, debug),
         *rows.python(on_path.details, debug),
         *executors.late(execution, debug),

@@ -6,15 +6,23 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import duckdb
+
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
-from crystalperf.query.frameworks.spark.advise.executors import DEFAULT_MEMORY, MEMORY, resized
+from crystalperf.query.frameworks.spark.advise.executors import DEFAULT_MEMORY, DRIVER_MEMORY, MEMORY, resized
 from crystalperf.query.frameworks.spark.advise.partitions import PARTITIONS
 from crystalperf.query.frameworks.spark.advise.stages import reads_shuffle
 from crystalperf.query.frameworks.spark.memory import usable_bytes
+from crystalperf.query.frameworks.spark.needs import needs
 from crystalperf.query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB
-from crystalperf.query.frameworks.spark.recommendations import ExtendMemory, FewerTasksPerGpu, FitTasksInMemory
+from crystalperf.query.frameworks.spark.recommendations import (
+    ExtendMemory,
+    FewerTasksPerGpu,
+    FitTasksInMemory,
+    RightSizeMemory,
+)
 from crystalperf.query.frameworks.spark.settings import is_local, size_bytes, whole
 from crystalperf.query.results.answers import Debug
 from crystalperf.query.results.findings import CacheMissTime, GarbageCollection, Spilling
@@ -25,6 +33,9 @@ DEFAULT_PYTHON_MEMORY = 512 * 2**20
 """Memory of a Python worker for an RDD before it spills."""
 
 GPU_TASKS = "spark.rapids.sql.concurrentGpuTasks"
+
+OVERSIZED = 2.0
+"""A heap is too large if it is this many times the needed one."""
 
 OVERHEAD = "spark.executor.memoryOverhead"
 MIN_OVERHEAD = 384 * MIB
@@ -81,6 +92,24 @@ def short(execution: Execution, details: Sequence[StageStats], debug: Debug) -> 
     if resize is not None:
         yield replace(resize, recommendation=replace(resize.recommendation, because=worst), at_most_ms=costs[worst])
     yield from _smaller_partitions(execution, details, costs.get("spilling"))
+
+
+def right_size(connection: duckdb.DuckDBPyConnection, execution: Execution, debug: Debug) -> Iterator[Candidate]:
+    """Smaller heaps, if the log shows that executors needed at most half of theirs and nothing ran out of memory."""
+    found, properties = needs(connection, execution.properties), execution.properties
+    if found is None or not found.is_polled or found.heap_bytes < OVERSIZED * found.needed_bytes:
+        return
+    if debug.outcome is None or debug.outcome.memory is not None or debug.outcome.lost:
+        return
+    name = DRIVER_MEMORY if is_local(properties) else MEMORY
+    change = changed_size(properties, name, found.needed_bytes, found.heap_bytes)
+    freed_bytes = found.heap_bytes - (change.after_bytes or found.needed_bytes)
+    value = RightSizeMemory(
+        price="setting", because="memory", saving=MODELLED, settings=(change,),
+        freed_byte_ms=freed_bytes * found.lifetime_ms, share=freed_bytes / found.heap_bytes,
+        heap_bytes=found.heap_bytes, used_bytes=found.used_bytes, floor_bytes=found.floor_bytes,
+    )  # fmt: skip
+    yield Candidate(value)
 
 
 def _smaller_partitions(

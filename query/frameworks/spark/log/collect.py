@@ -50,7 +50,8 @@ _ROW = struct.Struct(f"{len(TASK_FIELDS)}d")
 
 _KEPT_PROPERTIES = re.compile(
     r"spark\.(master|submit\.deployMode|default\.parallelism|task\.cpus|scheduler\.mode|speculation|rdd\.compress"
-    r"|executor\.(cores|memory|memoryOverhead|instances)|driver\.(cores|memory)|cores\.max|locality\.wait(\.\w+)?"
+    r"|executor\.(cores|memory|memoryOverhead|memoryOverheadFactor|instances|metrics\.pollingInterval)"
+    r"|driver\.(cores|memory)|cores\.max|locality\.wait(\.\w+)?"
     r"|memory\.(fraction|storageFraction|offHeap\.enabled|offHeap\.size)|dynamicAllocation\.[\w.]+"
     r"|shuffle\.(compress|spill\.compress|service\.enabled|manager|sort\.bypassMergeThreshold)|broadcast\.compress|io\.compression\.codec"
     r"|eventLog\.(enabled|compress|compression\.codec|rolling\.enabled|logStageExecutorMetrics)"

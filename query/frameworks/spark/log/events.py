@@ -105,9 +105,9 @@ class TaskMetrics(Struct, gc=False):
 class ExecutorMetrics(Struct, gc=False):
     """Peaks of an executor's memory, bytes, and its garbage collections since it started; all 0 if never polled.
 
-    ExecutorMetricType of Spark 3.0 and newer.  `spark.executor.metrics.pollingInterval` is 0 by default: then Spark polls
+    ExecutorMetricType of Spark 3.0 and newer.  spark.executor.metrics.pollingInterval is 0 by default: then Spark polls
     only at heartbeats, every 10 s, and the metrics of most short tasks are 0.  Process trees are 0 unless
-    `spark.executor.processTreeMetrics.enabled`.
+    spark.executor.processTreeMetrics.enabled is true.
     """
 
     jvm_heap_bytes: float | None = field(name="JVMHeapMemory", default=0.0)

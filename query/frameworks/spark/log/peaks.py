@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec.structs import astuple, fields
 
 from crystalperf.query.frameworks.spark.log import events as spark
+from crystalperf.query.trace.records import LARGEST
 
 Place = tuple[str, int | None, int]
 """Executor, stage and attempt; the stage is None if the metrics are not of one."""
@@ -26,9 +26,12 @@ class Peaks(dict[Place, Values]):
     def add(
         self, executor: str | None, stage: float | None, attempt: float | None, metrics: spark.ExecutorMetrics
     ) -> None:
-        if executor and (metrics.jvm_heap_bytes or 0.0) > 0.0:  # -1: the task failed before
+        if not executor or not metrics.jvm_heap_bytes:
+            return
+        values = _valid(astuple(metrics))
+        if values[0]:  # the heap, -1 for a task that failed before Spark polled
             place = executor, spark.whole_number(stage), spark.whole_number(attempt) or 0
-            self.merge([(place, _valid(astuple(metrics)))])
+            self.merge([(place, values)])
 
     def merge(self, found: Iterable[tuple[Place, Values]]) -> None:
         for place, values in found:
@@ -42,4 +45,4 @@ class Peaks(dict[Place, Values]):
 
 
 def _valid(values: tuple[float | None, ...]) -> Values:
-    return tuple(each if each is not None and 0 <= each < math.inf else 0.0 for each in values)
+    return tuple(each if each is not None and 0 <= each < LARGEST else 0.0 for each in values)

@@ -1,0 +1,77 @@
+"""The memory that a run's executors needed, by what its log records of their memory (views/spark_memory.sql).
+
+A log says how much heap was in use, not how much of that was garbage.  Memory that Spark manages for sorts, joins,
+aggregations and cached rows can be on disk instead; anything else has to be in the heap, or the executor runs out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import duckdb
+
+from crystalperf.query.frameworks.spark.settings import duration_ms
+
+POLLING = "spark.executor.metrics.pollingInterval"
+
+MOST_OF_TIME = 0.9
+"""Share of task time in stages with memory metrics from which their peaks count as those of the run."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """The heap of a run's executors and its use, the largest of all of them, bytes.
+
+    floor_bytes   with a smaller heap, an executor would likely have run out
+    needed_bytes  the heap to run as it did
+    is_polled     whether Spark polled the memory often enough for these to be peaks
+    lifetime_ms   the time that executors lived, summed
+    """
+
+    executors: int
+    heap_bytes: float
+    used_bytes: float
+    floor_bytes: float
+    needed_bytes: float
+    full_gcs: int
+    is_polled: bool
+    lifetime_ms: float
+
+
+def needs(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) -> Needs | None:
+    """The memory that the run needed; None if its log has no memory of executors, or executors differ in their heap."""
+    row = connection.execute(
+        f"""
+        WITH used AS ({_view()})
+        SELECT
+            count(*), min(used.heap_bytes), max(used_bytes), max(floor_bytes), max(needed_bytes), max(full_gcs),
+            min(sampled_share), sum(coalesce(removed_ms, (SELECT duration_ms FROM runs)) - added_ms),
+            max(used.heap_bytes)
+        FROM used JOIN workers USING (worker_id)
+        """
+    ).fetchall()[0]
+    count, heap, used, floor, needed, full, share, lifetime_ms, largest = row
+    if not count or heap is None or heap != largest:
+        return None
+    is_polled = share >= MOST_OF_TIME and bool(duration_ms(properties.get(POLLING)))
+    return Needs(count, float(heap), float(used), float(floor), float(needed), full, is_polled, float(lifetime_ms))
+
+
+def needed_heap_bytes(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) -> float | None:
+    """The smallest heap to recommend for the run's executors, of a local run for its driver; None if unknown."""
+    found = needs(connection, properties)
+    return found.needed_bytes if found is not None and found.is_polled else None
+
+
+def floor_heap_bytes(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) -> float | None:
+    """The heap below which executors would likely have run out of memory; None if unknown."""
+    found = needs(connection, properties)
+    return None if found is None else found.floor_bytes
+
+
+@cache
+def _view() -> str:
+    return files(__package__).joinpath("views", "spark_memory.sql").read_text(encoding="utf-8")
