@@ -295,6 +295,12 @@ CREATE TABLE thread_loads (                   -- one row per measurement that a 
     task_id BIGINT                            -- the task on the thread; NULL for other threads, and if threads are not named after tasks
 );
 
+CREATE TABLE heaps (                          -- one row per garbage collection of which a recording has the use of the heap (JFR's jdk.GCHeapSummary)
+    worker_id VARCHAR,                        -- worker of the recording
+    time_ms DOUBLE NOT NULL,                  -- end of the collection
+    used_bytes BIGINT NOT NULL                -- bytes that it left: live data, and what a collection of young objects does not free
+);
+
 CREATE TABLE import_stats (                   -- one row per kind of reading problem: data that was missing, repaired or left out
     name VARCHAR NOT NULL,                    -- short name, stable
     severity VARCHAR NOT NULL,                -- info, data loss or error

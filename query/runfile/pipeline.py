@@ -340,6 +340,7 @@ def keep_trace(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
         insert(connection, "samples", one.rows)
         insert(connection, "loads", one.loads)
         insert(connection, "thread_loads", one.thread_loads)
+        insert(connection, "heaps", one.heaps)
     for rows in run.mixtures:
         insert(connection, "samples", rows)
     for name, columns in run.trace.tables().items():

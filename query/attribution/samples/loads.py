@@ -15,7 +15,7 @@ import numpy as np
 from crystalperf.query.recordings import jfr
 from crystalperf.query.recordings.jfr.merge import parse_period_ns
 from crystalperf.query.trace.arrays import safe_divide
-from crystalperf.query.trace.records import Columns, Floats, Ints, objects
+from crystalperf.query.trace.records import LARGEST, Columns, Floats, Ints, objects
 
 _NOT_NETWORK = re.compile(r"lo\d*|(veth|docker|br-|cni|cali|flannel|virbr).*")
 """Devices that are not a network, or that carry the traffic of another device."""
@@ -52,6 +52,19 @@ def process_loads(recording: jfr.Recording, worker_id: str, shift_ms: float) -> 
         "throttled": _throttled(recording, time_ns),
         "received_bytes_per_s": received,
         "sent_bytes_per_s": sent,
+    }
+
+
+def heaps(recording: jfr.Recording, worker_id: str, shift_ms: float) -> Columns:
+    """Rows of `heaps`: one per collection whose heap use the recording has, before and after it."""
+    use = recording.heap_use
+    pairs = np.flatnonzero(use.collection[1:] == use.collection[:-1])
+    # No need to know which is which: what a collection leaves is the smaller of the two.
+    used = np.minimum(use.used[pairs], use.used[pairs + 1])
+    return {
+        "worker_id": objects([worker_id] * len(pairs)),
+        "time_ms": use.time_ns[pairs + 1] / 1e6 + shift_ms,
+        "used_bytes": np.clip(used, 0, LARGEST),
     }
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crystalperf.query.attribution.code.decide import NumberedStacks
 from crystalperf.query.attribution.samples.align import ThreadIntervals, assign, clock_shift, named_task_at, task_at
-from crystalperf.query.attribution.samples.loads import process_loads
+from crystalperf.query.attribution.samples.loads import heaps, process_loads
 from crystalperf.query.attribution.samples.threadloads import thread_loads
 from crystalperf.query.attribution.samples.threadtime import KINDS, ThreadTime, sees_all, thread_time
 from crystalperf.query.attribution.samples.which_worker import UNNAMED, has_tasks, worker_of
@@ -26,8 +26,8 @@ MIN_UNMATCHED_SHARE = 0.05
 
 @dataclass(frozen=True)
 class MatchedRecording:
-    """One recording matched to the run: its rows of `samples`, with the tasks that threads worked for, `loads` and
-    `thread_loads`."""
+    """One recording matched to the run: its rows of `samples`, with the tasks that threads worked for, `loads`,
+    `thread_loads` and `heaps`."""
 
     worker_id: str | None
     clock_offset_ms: float
@@ -35,6 +35,7 @@ class MatchedRecording:
     rows: Columns
     loads: Columns
     thread_loads: Columns
+    heaps: Columns
     sees_all: bool
 
 
@@ -96,7 +97,14 @@ def place(
     of_threads, dated = thread_loads(recording, worker_id, offset_ms, names)
     of_threads = _from_launch(of_threads, dated, _task_of_load(of_threads, names, thread_names, tasks), tasks)
     return MatchedRecording(
-        worker_id, shift, pid, rows, process_loads(recording, worker_id, offset_ms), of_threads, sees_all(recording)
+        worker_id=worker_id,
+        clock_offset_ms=shift,
+        pid=pid,
+        rows=rows,
+        loads=process_loads(recording, worker_id, offset_ms),
+        thread_loads=of_threads,
+        heaps=heaps(recording, worker_id, offset_ms),
+        sees_all=sees_all(recording),
     )
 
 

@@ -17,6 +17,7 @@ from .model import (
     I64,
     U8,
     Bool,
+    HeapUse,
     Intervals,
     Jvm,
     NetworkLoad,
@@ -81,6 +82,7 @@ SCALAR_EVENTS = {
     "jdk.ContainerConfiguration": {"cpuSlicePeriod", "cpuQuota"},
     "jdk.ContainerCPUThrottling": {"startTime", "cpuElapsedSlices", "cpuThrottledSlices"},
     "jdk.NetworkUtilization": {"startTime", "networkInterface", "readRate", "writeRate"},
+    "jdk.GCHeapSummary": {"startTime", "gcId", "heapUsed"},
     "jdk.CPUInformation": {"hwThreads"},
     "jdk.ActiveSetting": {"id", "name", "value"},
     "jdk.JVMInformation": {"javaArguments", "pid"},
@@ -319,6 +321,11 @@ class ChunkReader:
             keep = self._plausible(time_ns, "jdk.CPULoad")
             shares = [columns.real(name)[keep] for name in ("jvmUser", "jvmSystem", "machineTotal")]
             self.merged.process_load.append(ProcessLoad(time_ns[keep], *shares))
+        for columns in scalars["jdk.GCHeapSummary"]:
+            time_ns = self._times(columns)
+            keep = self._plausible(time_ns, "jdk.GCHeapSummary")
+            counts = [columns.integer(name)[keep] for name in ("gcId", "heapUsed")]
+            self.merged.heap_use.append(HeapUse(time_ns[keep], *counts))
         for columns in scalars["jdk.NetworkUtilization"]:
             time_ns = self._times(columns)
             keep = self._plausible(time_ns, "jdk.NetworkUtilization")

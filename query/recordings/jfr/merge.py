@@ -15,6 +15,7 @@ from .model import (
     I64,
     Bool,
     Frames,
+    HeapUse,
     Intervals,
     Jvm,
     NetworkLoad,
@@ -160,8 +161,8 @@ class ThreadTable:
 _NO_TIME, _NO_CODE, _NO_SHARE = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float32)
 _NO_KIND = np.empty(0, np.uint8)
 
-Timed = TypeVar("Timed", Samples, ThreadCpuLoad, ProcessLoad, Throttling, NetworkLoad)
-Measured = TypeVar("Measured", Samples, Intervals, ThreadCpuLoad, ProcessLoad, Throttling, NetworkLoad)
+Timed = TypeVar("Timed", Samples, ThreadCpuLoad, ProcessLoad, Throttling, NetworkLoad, HeapUse)
+Measured = TypeVar("Measured", Samples, Intervals, ThreadCpuLoad, ProcessLoad, Throttling, NetworkLoad, HeapUse)
 
 
 def _joined(none: Measured, parts: list[Measured]) -> Measured:
@@ -200,6 +201,7 @@ class Merged:
     process_load: list[ProcessLoad] = field(default_factory=list)
     throttling: list[Throttling] = field(default_factory=list)
     network_load: list[NetworkLoad] = field(default_factory=list)
+    heap_use: list[HeapUse] = field(default_factory=list)
     devices: dict[str, int] = field(default_factory=dict)
     quota_cores: float | None = None
     processors: int = 0
@@ -235,6 +237,7 @@ class Merged:
             _by_time(ProcessLoad(_NO_TIME, _NO_SHARE, _NO_SHARE, _NO_SHARE), self.process_load),
             _by_time(Throttling(_NO_TIME, _NO_TIME, _NO_TIME), self.throttling),
             _by_time(NetworkLoad(_NO_TIME, _NO_CODE, _NO_TIME, _NO_TIME), self.network_load),
+            _by_time(HeapUse(_NO_TIME, _NO_TIME, _NO_TIME), self.heap_use),
             tuple(self.devices),
             self.quota_cores,
             self.processors,

@@ -245,6 +245,18 @@ class NetworkLoad:
 
 
 @dataclass(frozen=True)
+class HeapUse:
+    """jdk.GCHeapSummary sorted by time: bytes in use before and after each collection, by the collection's id."""
+
+    time_ns: I64
+    collection: I64
+    used: I64
+
+    def __len__(self) -> int:
+        return int(self.time_ns.size)
+
+
+@dataclass(frozen=True)
 class Recording:
     """A whole recording.
 
@@ -264,6 +276,7 @@ class Recording:
     process_load: ProcessLoad
     throttling: Throttling
     network_load: NetworkLoad
+    heap_use: HeapUse
     devices: tuple[str, ...]
     quota_cores: float | None
     processors: int
