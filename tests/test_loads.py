@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crystalperf.query.attribution.samples.loads import process_loads
+from crystalperf.query.attribution.samples.loads import heaps, process_loads
 from crystalperf.query.recordings import jfr
 
 SECOND_NS = 1_000_000_000
@@ -87,3 +87,19 @@ def test_non_network_devices_and_duplicate_traffic_are_left_out(recording: jfr.R
 def test_a_recording_that_saw_nothing_has_no_rows(recording: jfr.Recording) -> None:
     nothing = replace(recording, processors=0)
     assert all(len(column) == 0 for column in process_loads(nothing, "1", 0.0).values())
+
+
+def test_heap_after_a_collection_is_the_smaller_of_its_two_measurements(recording: jfr.Recording) -> None:
+    """The last collection has one measurement: the recording ended before the other."""
+    time_ns = np.array([1, 2, 3, 4, 5], dtype=np.int64) * SECOND_NS
+    use = jfr.HeapUse(time_ns, np.array([7, 7, 8, 8, 9]), np.array([500, 200, 600, 300, 900]))
+    rows = heaps(replace(recording, heap_use=use), "1", 10.0)
+    assert rows["time_ms"].tolist() == [2010.0, 4010.0]
+    assert rows["used_bytes"].tolist() == [200, 300]
+    assert rows["worker_id"].tolist() == ["1", "1"]
+
+
+def test_demo_recording_has_the_heap_after_each_collection(recording: jfr.Recording) -> None:
+    used = heaps(recording, "0", 0.0)["used_bytes"]
+    assert len(used) > 50
+    assert 2**20 < min(used) < max(used) < 2**30

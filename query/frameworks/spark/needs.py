@@ -27,6 +27,7 @@ class Needs:
 
     floor_bytes   with a smaller heap, an executor would likely have run out
     needed_bytes  the heap to run as it did
+    outside_bytes the memory of a container that an executor needed besides its heap; None if not recorded
     is_polled     whether Spark polled the memory often enough for these to be peaks
     lifetime_ms   the time that executors lived, summed
     """
@@ -36,6 +37,7 @@ class Needs:
     used_bytes: float
     floor_bytes: float
     needed_bytes: float
+    outside_bytes: float | None
     full_gcs: int
     is_polled: bool
     lifetime_ms: float
@@ -47,17 +49,21 @@ def needs(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) 
         f"""
         WITH used AS ({_view()})
         SELECT
-            count(*), min(used.heap_bytes), max(used_bytes), max(floor_bytes), max(needed_bytes), max(full_gcs),
-            min(sampled_share), sum(coalesce(removed_ms, (SELECT duration_ms FROM runs)) - added_ms),
+            count(*), min(used.heap_bytes), max(used_bytes), max(floor_bytes), max(needed_bytes),
+            max(needed_outside_bytes), max(full_gcs), min(sampled_share),
+            sum(coalesce(removed_ms, (SELECT duration_ms FROM runs)) - added_ms),
             max(used.heap_bytes)
         FROM used JOIN workers USING (worker_id)
         """
     ).fetchall()[0]
-    count, heap, used, floor, needed, full, share, lifetime_ms, largest = row
+    count, heap, used, floor, needed, outside, full, share, lifetime_ms, largest = row
     if not count or heap is None or heap != largest:
         return None
     is_polled = share >= MOST_OF_TIME and bool(duration_ms(properties.get(POLLING)))
-    return Needs(count, float(heap), float(used), float(floor), float(needed), full, is_polled, float(lifetime_ms))
+    return Needs(
+        count, float(heap), float(used), float(floor), float(needed), None if outside is None else float(outside),
+        full, is_polled, float(lifetime_ms),
+    )  # fmt: skip
 
 
 def needed_heap_bytes(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import duckdb
@@ -23,7 +23,7 @@ from crystalperf.query.frameworks.spark.recommendations import (
     FitTasksInMemory,
     RightSizeMemory,
 )
-from crystalperf.query.frameworks.spark.settings import is_local, size_bytes, whole
+from crystalperf.query.frameworks.spark.settings import is_local, share, size_bytes, whole
 from crystalperf.query.results.answers import Debug
 from crystalperf.query.results.findings import CacheMissTime, GarbageCollection, Spilling
 from crystalperf.query.results.recommendations import GUESSED, MODELLED, Candidate, MoreMemory, SettingChange
@@ -39,8 +39,20 @@ OVERSIZED = 2.0
 
 OVERHEAD = "spark.executor.memoryOverhead"
 MIN_OVERHEAD = 384 * MIB
+OVERHEAD_SAFETY = 1.2
 OVERHEAD_SHARE = 0.1
 """Share of executor memory that Spark adds for off-heap use, if not set (spark.executor.memoryOverhead)."""
+
+
+def overhead_bytes(properties: Mapping[str, str], heap_bytes: float) -> float:
+    """The memory of an executor's container besides its heap."""
+    stated = size_bytes(properties.get(OVERHEAD), "m")
+    return stated or max(MIN_OVERHEAD, (share(properties.get(f"{OVERHEAD}Factor")) or OVERHEAD_SHARE) * heap_bytes)
+
+
+def _in_container(properties: Mapping[str, str]) -> bool:
+    """Whether the cluster manager gives executors containers of heap and overhead, and ends those that use more."""
+    return (properties.get("spark.master") or "").startswith(("yarn", "k8s"))
 
 
 def exhausted(execution: Execution, debug: Debug) -> Iterator[Candidate]:
@@ -58,7 +70,7 @@ def exhausted(execution: Execution, debug: Debug) -> Iterator[Candidate]:
     if memory == "heap":
         change, sure = changed_size(properties, MEMORY, 2 * heap, heap), True
     else:
-        before = size_bytes(properties.get(OVERHEAD), "m") or max(MIN_OVERHEAD, OVERHEAD_SHARE * heap)
+        before = overhead_bytes(properties, heap)
         change, sure = changed_size(properties, OVERHEAD, 2 * before, before), memory == "container"
     failed = debug.outcome is not None and debug.outcome.status == "failed"
     extended = ExtendMemory(
@@ -102,11 +114,15 @@ def right_size(connection: duckdb.DuckDBPyConnection, execution: Execution, debu
     if debug.outcome is None or debug.outcome.memory is not None or debug.outcome.lost:
         return
     name = DRIVER_MEMORY if is_local(properties) else MEMORY
-    change = changed_size(properties, name, found.needed_bytes, found.heap_bytes)
-    freed_bytes = found.heap_bytes - (change.after_bytes or found.needed_bytes)
+    changes = [changed_size(properties, name, found.needed_bytes, found.heap_bytes)]
+    if _in_container(properties) and found.outside_bytes is not None:
+        outside_bytes = max(OVERHEAD_SAFETY * found.outside_bytes, MIN_OVERHEAD)
+        changes.append(changed_size(properties, OVERHEAD, outside_bytes, overhead_bytes(properties, found.heap_bytes)))
+    before = sum(each.before_bytes or 0.0 for each in changes)
+    after = sum(each.after_bytes or 0.0 for each in changes)
     value = RightSizeMemory(
-        price="setting", because="memory", saving=MODELLED, settings=(change,),
-        freed_byte_ms=freed_bytes * found.lifetime_ms, share=freed_bytes / found.heap_bytes,
+        price="setting", because="memory", saving=MODELLED, settings=tuple(changes),
+        freed_byte_ms=(before - after) * found.lifetime_ms, share=1 - after / before,
         heap_bytes=found.heap_bytes, used_bytes=found.used_bytes, floor_bytes=found.floor_bytes,
     )  # fmt: skip
     yield Candidate(value)

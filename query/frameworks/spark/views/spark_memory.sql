@@ -16,6 +16,8 @@
 --   processes_bytes  the largest resident memory of its Python workers and other processes; 0 if not recorded
 --   resident_bytes   the largest resident memory of its JVM; 0 if not recorded
 --   floor_bytes    with a smaller heap, it would likely have run out of memory
+--   needed_outside_bytes  the memory of its container that it needed besides the heap: all that, and thread stacks; NULL
+--                  without spark.executor.processTreeMetrics.enabled
 --   needed_bytes   the heap that it needed to run as it did, without more spills
 WITH peaks AS (
     SELECT
@@ -57,6 +59,8 @@ SELECT
     worker_id, tasks, heap_bytes, used_bytes, managed_bytes, execution_bytes, storage_bytes, spill_memory_bytes,
     gc_share, full_gcs, sampled_share, outside_bytes, processes_bytes, resident_bytes,
     greatest(own_bytes, 1.5 * reserved_bytes)::BIGINT AS floor_bytes,
+    CASE WHEN resident_bytes > 0 THEN outside_bytes + processes_bytes + 64 * 1024 * 1024 END::BIGINT
+        AS needed_outside_bytes,
     greatest(1.1 * used_bytes, managed_bytes / share + reserved_bytes, 1.5 * reserved_bytes)::BIGINT AS needed_bytes
 FROM peaks JOIN ran USING (worker_id) JOIN given USING (worker_id)
 ORDER BY worker_id

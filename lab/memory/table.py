@@ -1,0 +1,92 @@
+"""The table: the heap that one roomy run shows to be needed, next to the smallest that works."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from crystalperf.query import profile
+from crystalperf.query.frameworks.spark.needs import Needs, needs
+from lab.memory.search import SLOWER, STEP
+
+MIB = 1 << 20
+NEAR = 1.3
+"""A needed heap is near the smallest that works if it is at most this many times as large."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A job: what the log of its roomy run says, and what the runs in smaller heaps showed, MiB."""
+
+    job: str
+    tuning: bool
+    used: float
+    floor: float
+    needed: float
+    smallest: int
+    fastest: int
+    """The smallest heap that took at most 1.2 times the CPU time."""
+    works: bool
+    """Whether the needed heap is one that works."""
+
+    @property
+    def near(self) -> bool:
+        return self.needed <= NEAR * self.smallest
+
+
+def recorded_needs(out: Path, job: str, *, sampled: bool) -> Needs:
+    """What the log of a job's roomy run says, with `sampled` and the recording of its heap."""
+    files = [out / "logs" / job]
+    if sampled and (recording := out / "logs" / f"{job}.jfr").exists():
+        files.append(recording)
+    with tempfile.TemporaryDirectory() as folder:
+        run = profile(files, output=Path(folder) / "run.duckdb")
+        with duckdb.connect(str(run.path), read_only=True) as connection:
+            properties = dict(connection.execute("SELECT properties FROM runs").fetchall()[0][0])
+            found = needs(connection, properties)
+    assert found is not None
+    return found
+
+
+def compared(out: Path, row: dict[str, Any], *, sampled: bool = False) -> Compared:
+    """The comparison of a row."""
+    found = recorded_needs(out, row["job"], sampled=sampled)
+    needed = math.ceil(found.needed_bytes / MIB)
+    least_cpu = row["roomy"]["cpu_s"]
+    well = [each for each in [row["roomy"], *row["tried"]] if each["ended"] == "well"]
+    fast = [each["heap_mib"] for each in well if each["cpu_s"] <= 1.2 * least_cpu]
+    return Compared(
+        row["job"], row["tuning"], found.used_bytes / MIB, found.floor_bytes / MIB, needed, row["smallest_mib"],
+        min(fast), needed >= row["smallest_mib"],
+    )  # fmt: skip
+
+
+def table(out: Path, rows: list[dict[str, Any]], *, sampled: bool = False) -> list[str]:
+    """The lines of the Markdown table, and the totals of each half."""
+    lines = [
+        "| job | half | in use [MiB] | floor | needed | smallest that works | smallest within 1.2x | needed / smallest |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    found = sorted((compared(out, row, sampled=sampled) for row in rows), key=lambda each: (not each.tuning, each.job))
+    for each in found:
+        cells = (
+            each.job, "tune" if each.tuning else "score", f"{each.used:.0f}", f"{each.floor:.0f}", f"{each.needed:.0f}",
+            str(each.smallest), str(each.fastest),
+            f"{each.needed / each.smallest:.2f}{'' if each.works else ' (does not work)'}",
+        )  # fmt: skip
+        lines.append(f"| {' | '.join(cells)} |")
+    lines.append("")
+    for tuning in (True, False):
+        half = [each for each in found if each.tuning is tuning]
+        if half:
+            lines.append(
+                f"{'Tuning' if tuning else 'Scoring'} half, {len(half)} jobs: {sum(each.works for each in half)} needed"
+                f" heaps work (no error, at most {SLOWER:g} times the CPU time), {sum(each.near for each in half)} are"
+                f" within 30 % of the smallest that works (tried in steps of {STEP - 1:.0%})."
+            )
+    return lines
