@@ -608,10 +608,8 @@ def extend_memory(found: ExtendMemory, _words: Words) -> str:
 @SENTENCES.of(RightSizeMemory)
 def right_size_memory(found: RightSizeMemory, _words: Words) -> str:
     used = f"at most {volume(found.used_bytes)} of {volume(found.heap_bytes)} heap were in use, garbage included"
-    return (
-        f"{', '.join(map(setting_text, found.settings))}: {used}. Shortens nothing, but frees {memory_hours(found.freed_byte_ms)}"
-        f" ({100 * found.share:.0f} % of its memory)"
-    )
+    frees = f"frees {memory_hours(found.freed_byte_ms)} ({100 * found.share:.0f} % of its memory)"
+    return f"{', '.join(map(setting_text, found.settings))}: {used}. Shortens nothing, but {frees}"
 
 
 @SENTENCES.of(FitTasksInMemory)
