@@ -28,7 +28,7 @@ LEAST_MIB = 460
 
 STEP = 1.12
 SLOWER = 2.0
-TIMEOUT_S = 150
+TIMEOUT_S = 90
 GRACE_S = 8
 
 IN_DRIVER = {"collect-rows"}
