@@ -14,6 +14,7 @@ import crystalperf as cp
 from crystalperf.query.frameworks.spark.log import second
 from crystalperf.query.frameworks.spark.needs import needed_heap_bytes, needs
 from crystalperf.query.frameworks.spark.recommendations import RightSizeMemory
+from crystalperf.query.frameworks.spark.remarks import HeapNearLimit
 from crystalperf.query.results.refusals import MemoryRunsOut
 from crystalperf.query.run import Run
 from crystalperf.query.text.sentences import lines_of
@@ -131,3 +132,25 @@ def test_damaged_metrics_are_left_out(tmp_path: Path, damage: str) -> None:
     run = cp.profile([log], output=tmp_path / "run.duckdb")
     with duckdb.connect(str(run.path), read_only=True) as connection:
         assert connection.execute("SELECT max(jvm_heap_bytes) FROM spark_executor_metrics").fetchone() == (None,)
+
+
+def test_a_heap_near_its_limit_is_said_if_collections_show_it(tmp_path: Path) -> None:
+    """Garbage alone fills any heap, without a full collection."""
+    for name, peaks, expected in (("full", {**LARGE_USE, "MajorGCCount": 3}, 1), ("garbage", LARGE_USE, 0)):
+        (tmp_path / name).mkdir()
+        measured = profiled(tmp_path / name, peaks).verdict().debug.measurements
+        found = [each for each in measured if isinstance(each, HeapNearLimit)]
+        assert len(found) == expected
+        assert all(each.full_gcs == 3 and each.floor_bytes > 0.8 * each.heap_bytes for each in found)
+
+
+def test_overhead_is_sized_where_the_log_has_the_process_tree(tmp_path: Path) -> None:
+    tree = {"ProcessTreeJVMRSSMemory": 900, "ProcessTreePythonRSSMemory": 1500, "JVMOffHeapMemory": 100}
+    run = profiled(tmp_path, {**SMALL_USE, **tree}, {**POLLED, "spark.executor.memoryOverhead": "1g"})
+    (smaller,) = [each for each in run.verdict().recommendations if isinstance(each, RightSizeMemory)]
+    heap, overhead = smaller.settings
+    assert (overhead.name, overhead.before) == ("spark.executor.memoryOverhead", "1g")
+    assert overhead.after_bytes is not None
+    assert overhead.after_bytes >= 1600 * MIB
+    assert heap.after_bytes is not None
+    assert smaller.share == pytest.approx(1 - (heap.after_bytes + overhead.after_bytes) / (5120 * MIB))

@@ -13,9 +13,18 @@ from importlib.resources import files
 
 import duckdb
 
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.frameworks.spark.remarks import HeapNearLimit
 from crystalperf.query.frameworks.spark.settings import duration_ms
+from crystalperf.query.results.remarks import Remark
 
 POLLING = "spark.executor.metrics.pollingInterval"
+
+NEAR = 0.8
+"""Share of the heap from which the floor is near it: a heap of 20 % less would likely not do."""
+
+MUCH_COLLECTING = 0.1
+"""Share of task time in garbage collection that shows that a heap is full of live data."""
 
 MOST_OF_TIME = 0.9
 """Share of task time in stages with memory metrics from which their peaks count as those of the run."""
@@ -28,6 +37,7 @@ class Needs:
     floor_bytes   with a smaller heap, an executor would likely have run out
     needed_bytes  the heap to run as it did
     outside_bytes the memory of a container that an executor needed besides its heap; None if not recorded
+    full_gcs      full collections of the heap; `gc_share` is the share of task time in garbage collection
     is_polled     whether Spark polled the memory often enough for these to be peaks
     lifetime_ms   the time that executors lived, summed
     """
@@ -39,6 +49,7 @@ class Needs:
     needed_bytes: float
     outside_bytes: float | None
     full_gcs: int
+    gc_share: float
     is_polled: bool
     lifetime_ms: float
 
@@ -50,19 +61,19 @@ def needs(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) 
         WITH used AS ({_view()})
         SELECT
             count(*), min(used.heap_bytes), max(used_bytes), max(floor_bytes), max(needed_bytes),
-            max(needed_outside_bytes), max(full_gcs), min(sampled_share),
+            max(needed_outside_bytes), max(full_gcs), max(gc_share), min(sampled_share),
             sum(coalesce(removed_ms, (SELECT duration_ms FROM runs)) - added_ms),
             max(used.heap_bytes)
         FROM used JOIN workers USING (worker_id)
         """
     ).fetchall()[0]
-    count, heap, used, floor, needed, outside, full, share, lifetime_ms, largest = row
+    count, heap, used, floor, needed, outside, full, gc_share, share, lifetime_ms, largest = row
     if not count or heap is None or heap != largest:
         return None
     is_polled = share >= MOST_OF_TIME and bool(duration_ms(properties.get(POLLING)))
     return Needs(
         count, float(heap), float(used), float(floor), float(needed), None if outside is None else float(outside),
-        full, is_polled, float(lifetime_ms),
+        full, gc_share, is_polled, float(lifetime_ms),
     )  # fmt: skip
 
 
@@ -76,6 +87,16 @@ def floor_heap_bytes(connection: duckdb.DuckDBPyConnection, properties: Mapping[
     """The heap below which executors would likely have run out of memory; None if unknown."""
     found = needs(connection, properties)
     return None if found is None else found.floor_bytes
+
+
+def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
+    """That executors had hardly more heap than they needed, if collections show it: garbage alone fills any heap."""
+    found = needs(connection, execution.properties)
+    if found is None or found.floor_bytes < NEAR * found.heap_bytes:
+        return []
+    if not found.full_gcs and found.gc_share < MUCH_COLLECTING:
+        return []
+    return [HeapNearLimit(found.heap_bytes, found.floor_bytes, found.gc_share, found.full_gcs)]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Kinds of remarks of Spark alone: streaming queries, and Python functions."""
+"""Kinds of remarks of Spark alone: streaming queries, Python functions, and heaps near their limit."""
 
 from __future__ import annotations
 
@@ -94,3 +94,19 @@ class PythonFunctions(Remark):
     kind: ClassVar[str] = "python-functions"
 
     groups: tuple[PythonGroup, ...]
+
+
+@dataclass(frozen=True)
+class HeapNearLimit(Remark):
+    """Executors had hardly more heap than they needed: with `floor_bytes` or less they would likely have run out.
+
+    Their tasks spent `gc_share` of their time in garbage collection, and the heap was collected whole `full_gcs` times.
+    """
+
+    kind: ClassVar[str] = "heap-near-limit"
+    on_first_screen: ClassVar[bool] = True
+
+    heap_bytes: float
+    floor_bytes: float
+    gc_share: float
+    full_gcs: int

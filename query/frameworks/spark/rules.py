@@ -17,7 +17,7 @@ from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.intervals import covered, merged
 from crystalperf.query.execution.load import max_concurrent
 from crystalperf.query.frameworks import Advisor
-from crystalperf.query.frameworks.spark import failures, streaming, udfs, waits
+from crystalperf.query.frameworks.spark import failures, needs, streaming, udfs, waits
 from crystalperf.query.frameworks.spark.assumptions import CpuTimeMissing, PythonCounted
 from crystalperf.query.frameworks.spark.findings import (
     Call,
@@ -52,6 +52,7 @@ from crystalperf.query.results.advice import (
 )
 from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.findings import Committing, Finding
+from crystalperf.query.results.remarks import Remark
 
 _SCHEMA = re.compile(r"(parquet|orc|json|csv|text|load|table|xml|avro) at ")
 _INFERRED = re.compile(r"(csv|json|load|xml) at ")
@@ -332,6 +333,11 @@ def unmodelled_device(connection: duckdb.DuckDBPyConnection, execution: Executio
     return None
 
 
+def own_remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
+    """What Spark itself measured that no finding has: batches of streams, and heaps near their limit."""
+    return [*streaming.remarks(connection, execution), *needs.remarks(connection, execution)]
+
+
 RULES = Advisor(
     idle_advice=idle_advice,
     skew_advice=uneven_advice,
@@ -343,7 +349,7 @@ RULES = Advisor(
     other_causes=waits.other_causes,
     was_superseded=lambda reason: waits.SUPERSEDED in reason,
     assumptions=assumptions,
-    remarks=streaming.remarks,
+    remarks=own_remarks,
     named_parts=udfs.named_parts,
     unmodelled_device=unmodelled_device,
     was_released=failures.was_released,

@@ -353,6 +353,16 @@ def unread_parts(found: missing.UnreadParts, _words: Words) -> str:
     return ", ".join(lacks[each.problem].format(count=each.count) for each in found.parts)
 
 
+@SENTENCES.of(remarks.HeapNearLimit)
+def heap_near_limit(found: remarks.HeapNearLimit, _words: Words) -> str:
+    collected = f"{100 * found.gc_share:.0f} % of task time was garbage collection"
+    whole = f", {counted(found.full_gcs, 'full collection')}" if found.full_gcs else ""
+    return (
+        f"The heap of {volume(found.heap_bytes)} is near its limit ({collected}{whole}): with less than"
+        f" {volume(found.floor_bytes)}, executors would likely run out of memory"
+    )
+
+
 # Recommendations ------------------------------------------------------------------------------------------------------
 
 SENTENCES.fixed(

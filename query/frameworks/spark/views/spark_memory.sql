@@ -5,9 +5,11 @@
 --   tasks          task attempts that ran on it
 --   heap_bytes     its heap: spark.executor.memory, of a local run spark.driver.memory
 --   used_bytes     the largest use of the heap, garbage included
+--   left_bytes     the largest use that a garbage collection left, by a recording of its JVM; NULL without one
 --   managed_bytes  of the heap, the largest amount that Spark managed: execution and storage together
 --   execution_bytes  memory of sorts, joins and aggregations, the largest amount; they spill if there is less
 --   storage_bytes  cached rows and broadcasts, the largest amount
+--   own_bytes      the largest use of the heap by anything else, garbage included if left_bytes is NULL
 --   spill_memory_bytes  size in memory of the data that its tasks spilled
 --   gc_share       garbage collection, as a share of its tasks' time
 --   full_gcs       full collections of the heap
@@ -15,23 +17,29 @@
 --   outside_bytes  the largest use outside the heap: the JVM's own and direct buffers, off-heap execution and storage
 --   processes_bytes  the largest resident memory of its Python workers and other processes; 0 if not recorded
 --   resident_bytes   the largest resident memory of its JVM; 0 if not recorded
---   floor_bytes    with a smaller heap, it would likely have run out of memory
 --   needed_outside_bytes  the memory of its container that it needed besides the heap: all that, and thread stacks; NULL
 --                  without spark.executor.processTreeMetrics.enabled
+--   floor_bytes    with a smaller heap, it would likely have run out of memory
 --   needed_bytes   the heap that it needed to run as it did, without more spills
-WITH peaks AS (
+WITH collected AS (
+    SELECT heaps.worker_id, stage_id, max(used_bytes) AS left_bytes
+    FROM heaps JOIN stages ON time_ms BETWEEN first_launch_ms AND end_ms
+    GROUP BY ALL
+),
+peaks AS (
     SELECT
         worker_id,
         max(jvm_heap_bytes) AS used_bytes,
+        max(left_bytes) AS left_bytes,
         max(heap_unified_bytes) AS managed_bytes,
         max(heap_execution_bytes) AS execution_bytes,
         max(heap_storage_bytes) AS storage_bytes,
+        max(coalesce(left_bytes, jvm_heap_bytes) - heap_unified_bytes) AS own_bytes,
         max(major_gcs) AS full_gcs,
         max(jvm_off_heap_bytes + direct_bytes + off_heap_unified_bytes) AS outside_bytes,
         max(python_resident_bytes + other_resident_bytes) AS processes_bytes,
-        max(jvm_resident_bytes) AS resident_bytes,
-        max(jvm_heap_bytes - heap_unified_bytes) AS own_bytes
-    FROM spark_executor_metrics
+        max(jvm_resident_bytes) AS resident_bytes
+    FROM spark_executor_metrics LEFT JOIN collected USING (worker_id, stage_id)
     GROUP BY worker_id
 ),
 sampled AS (SELECT DISTINCT worker_id, stage_id, true AS sampled FROM spark_executor_metrics),
@@ -56,11 +64,11 @@ given AS (
     FROM workers, runs
 )
 SELECT
-    worker_id, tasks, heap_bytes, used_bytes, managed_bytes, execution_bytes, storage_bytes, spill_memory_bytes,
-    gc_share, full_gcs, sampled_share, outside_bytes, processes_bytes, resident_bytes,
-    greatest(own_bytes, 1.5 * reserved_bytes)::BIGINT AS floor_bytes,
+    worker_id, tasks, heap_bytes, used_bytes, left_bytes, managed_bytes, execution_bytes, storage_bytes, own_bytes,
+    spill_memory_bytes, gc_share, full_gcs, sampled_share, outside_bytes, processes_bytes, resident_bytes,
     CASE WHEN resident_bytes > 0 THEN outside_bytes + processes_bytes + 64 * 1024 * 1024 END::BIGINT
         AS needed_outside_bytes,
+    greatest(own_bytes, 1.5 * reserved_bytes)::BIGINT AS floor_bytes,
     greatest(1.1 * used_bytes, managed_bytes / share + reserved_bytes, 1.5 * reserved_bytes)::BIGINT AS needed_bytes
 FROM peaks JOIN ran USING (worker_id) JOIN given USING (worker_id)
 ORDER BY worker_id
