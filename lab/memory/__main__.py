@@ -6,35 +6,43 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lab.errors import LabError
-from lab.memory.search import prove
+from lab.memory.search import prove, run
+from lab.memory.table import compared, table
 
-ROWS = "rows.jsonl"
+T = TypeVar("T")
+
+ROWS, CHECKS = "rows.jsonl", "checks.jsonl"
 JOBS = (
     *("sort", "aggregate", "broadcast-join", "merge-join", "cached-rows", "collect-rows", "collect-list"),
     *("percentile", "window", "large-rows", "python-groups", "pandas-groups"),
 )
 
 
-def read_rows(folder: Path) -> list[dict[str, Any]]:
+def read_rows(folder: Path, name: str = ROWS) -> list[dict[str, Any]]:
     """The rows of a folder, in the order in which they were made."""
-    file = folder / ROWS
+    file = folder / name
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m lab.memory", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run", help="make the runs of all jobs, or continue with the missing ones")
+    search = commands.add_parser("run", help="make the runs of all jobs, or continue with the missing ones")
     shown = commands.add_parser("table", help="the needed heap by one log, and the smallest that works")
-    for each in (run, shown):
+    check = commands.add_parser("check", help="run each job once in the heap that its log shows to be needed")
+    for each in (search, check, shown):
         each.add_argument("--out", type=Path, default=Path("lab-runs/memory"), metavar="DIR", help="folder of the rows")
-    run.add_argument("--only", action="append", metavar="JOB", help=f"jobs: {', '.join(JOBS)}")
-    run.add_argument("--limit", type=float, metavar="MINUTES", help="begin no job later")
+    search.add_argument("--only", action="append", metavar="JOB", help=f"jobs: {', '.join(JOBS)}")
+    for each in (search, check):
+        each.add_argument("--limit", type=float, metavar="MINUTES", help="begin no job later")
+    for each in (check, shown):
+        each.add_argument("--sampled", action="store_true", help="use the recordings of the heap, too")
     return parser
 
 
@@ -44,15 +52,38 @@ def _run(given: argparse.Namespace) -> None:
         raise LabError(f"There is no job {unknown[0]}; see --help.")
     given.out.mkdir(parents=True, exist_ok=True)
     made = {row["job"] for row in read_rows(given.out)}
+    for name in _in_time((name for name in names if name not in made), given.limit):
+        row = prove(name, given.out.resolve())
+        _append(given.out / ROWS, row)
+        print(f"{name}: works with {row['smallest_mib']} MiB", flush=True)
+
+
+def _check(given: argparse.Namespace) -> None:
+    known = {(each["job"], each["heap_mib"]) for each in read_rows(given.out, CHECKS)}
+    waiting = [
+        (each.job, each.needed)
+        for each in (compared(given.out, row, sampled=given.sampled) for row in read_rows(given.out))
+        if (each.job, each.needed) not in known
+    ]
+    for name, heap_mib in _in_time(waiting, given.limit):
+        tried = run(name, heap_mib, given.out.resolve() / "work")
+        _append(given.out / CHECKS, {"job": name, **asdict(tried)})
+        print(f"{name}: {tried.ended} with {heap_mib} MiB", flush=True)
+
+
+def _in_time(waiting: Iterable[T], minutes: float | None) -> Iterator[T]:
+    """What is waiting, as long as there is time."""
     begin = time.monotonic()
-    for name in (name for name in names if name not in made):
-        if given.limit is not None and time.monotonic() - begin > given.limit * 60:
+    for each in waiting:
+        if minutes is not None and time.monotonic() - begin > minutes * 60:
             print("Some jobs are still missing; run the same command to continue.", file=sys.stderr)
             return
-        row = prove(name, given.out.resolve())
-        with open(given.out / ROWS, "a") as file:
-            file.write(json.dumps(row) + "\n")
-        print(f"{name}: works with {row['smallest_mib']} MiB", flush=True)
+        yield each
+
+
+def _append(file: Path, row: dict[str, Any]) -> None:
+    with open(file, "a") as opened:
+        opened.write(json.dumps(row) + "\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,10 +92,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if given.command == "run":
             _run(given)
+        elif given.command == "check":
+            _check(given)
         else:
-            from lab.memory.table import table
-
-            print("\n".join(table(given.out, read_rows(given.out))))
+            checks = read_rows(given.out, CHECKS)
+            print("\n".join(table(given.out, read_rows(given.out), checks, sampled=given.sampled)))
     except LabError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

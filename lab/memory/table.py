@@ -27,12 +27,12 @@ class Compared:
     tuning: bool
     used: float
     floor: float
-    needed: float
+    needed: int
     smallest: int
     fastest: int
     """The smallest heap that took at most 1.2 times the CPU time."""
     works: bool
-    """Whether the needed heap is one that works."""
+    """Whether the needed heap is at least that."""
 
     @property
     def near(self) -> bool:
@@ -66,18 +66,20 @@ def compared(out: Path, row: dict[str, Any], *, sampled: bool = False) -> Compar
     )  # fmt: skip
 
 
-def table(out: Path, rows: list[dict[str, Any]], *, sampled: bool = False) -> list[str]:
+def table(out: Path, rows: list[dict[str, Any]], checks: list[dict[str, Any]], *, sampled: bool = False) -> list[str]:
     """The lines of the Markdown table, and the totals of each half."""
     lines = [
-        "| job | half | in use [MiB] | floor | needed | smallest that works | smallest within 1.2x | needed / smallest |",
-        "|---|---|---|---|---|---|---|---|",
+        "| job | half | in use [MiB] | floor | needed | smallest that works | within 1.2x | needed / smallest | run |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
+    roomy = {row["job"]: row["roomy"]["cpu_s"] for row in rows}
+    ran = {(each["job"], each["heap_mib"]): each for each in checks}
     found = sorted((compared(out, row, sampled=sampled) for row in rows), key=lambda each: (not each.tuning, each.job))
     for each in found:
         cells = (
             each.job, "tune" if each.tuning else "score", f"{each.used:.0f}", f"{each.floor:.0f}", f"{each.needed:.0f}",
             str(each.smallest), str(each.fastest),
-            f"{each.needed / each.smallest:.2f}{'' if each.works else ' (does not work)'}",
+            f"{each.needed / each.smallest:.2f}", _ended(ran.get((each.job, each.needed)), roomy[each.job]),
         )  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
     lines.append("")
@@ -90,3 +92,10 @@ def table(out: Path, rows: list[dict[str, Any]], *, sampled: bool = False) -> li
                 f" within 30 % of the smallest that works (tried in steps of {STEP - 1:.0%})."
             )
     return lines
+
+
+def _ended(check: dict[str, Any] | None, roomy_s: float) -> str:
+    """How the run with the needed heap ended, and its CPU time."""
+    if check is None:
+        return ""
+    return f"{check['cpu_s'] / roomy_s:.2f}x" if check["ended"] == "well" else str(check["ended"])
