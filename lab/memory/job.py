@@ -1,7 +1,7 @@
 """The jobs whose memory the lab measures: ``spark-submit job.py NAME RESULT`` runs one and writes what it took.
 
 They make their rows themselves, so that nothing but memory limits them.  The result has the CPU time of all processes
-of the session, which a busy machine changes less than time, and the largest resident sizes of its JVMs.
+of the session, which a busy machine changes less than time, and the largest resident sizes.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def collect_rows(spark: SparkSession) -> None:
 
 
 def collect_list(spark: SparkSession) -> None:
-    rows = _rows(spark, 2_000_000).withColumn("text", sf.concat("text", "text", "text"))
+    rows = _rows(spark, 1_500_000).withColumn("text", sf.concat("text", "text", "text"))
     _use(rows.groupBy((sf.col("id") % 40).alias("key")).agg(sf.collect_list("text").alias("texts")))
 
 
@@ -130,21 +130,17 @@ def _cpu_s() -> float:
 
 
 def _resident_bytes() -> dict[str, int]:
-    """The largest resident size so far of the executor's JVM (else the driver's), and of Python workers together."""
-    found = {"executor": 0, "driver": 0, "python": 0}
+    """The largest resident sizes so far of the JVM, and of all Python workers together."""
+    found = {"jvm": 0, "python": 0}
     for folder, _ in _processes():
         try:
             command = (folder / "cmdline").read_bytes()
             peak = next(line for line in (folder / "status").read_text().splitlines() if line.startswith("VmHWM"))
         except (OSError, StopIteration):
             continue
-        size = int(peak.split()[1]) << 10
-        if b"CoarseGrainedExecutorBackend" in command:
-            found["executor"] = max(found["executor"], size)
-        elif b"org.apache.spark.deploy.SparkSubmit" in command:
-            found["driver"] = max(found["driver"], size)
-        elif b"pyspark.daemon" in command or b"pyspark/daemon" in command:
-            found["python"] += size
+        kind = "jvm" if b"org.apache.spark.deploy.SparkSubmit" in command else "python" if b"daemon" in command else ""
+        if kind:
+            found[kind] += int(peak.split()[1]) << 10
     return found
 
 
