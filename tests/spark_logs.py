@@ -17,7 +17,7 @@ class Task:
     """A task; times in ms, `launch_ms` since the stage began.  `cpu_ms` is None where the log has no CPU time.
 
     `method` is how it read, as Spark before 2.0 logs it; `locality` how near its data were; `peaks_mib` are metrics of
-    its executor's memory by their names, MiB.
+    its executor's memory by their names, MiB, and `peak_memory_mib` is its own peak of execution memory.
     """
 
     ms: int
@@ -32,6 +32,7 @@ class Task:
     written_bytes: int = 0
     method: str | None = None
     locality: str = "ANY"
+    peak_memory_mib: int | None = None
     peaks_mib: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -177,6 +178,8 @@ class _Writer:
             "Output Metrics": {"Bytes Written": task.written_bytes, "Records Written": task.written_bytes // 100},
             "Input Metrics": {"Bytes Read": task.read_bytes, "Records Read": task.read_bytes // 100},
         }  # fmt: skip
+        if task.peak_memory_mib is not None:
+            metrics |= {"Peak Execution Memory": task.peak_memory_mib * MIB}
         if task.method is not None:
             metrics["Input Metrics"] |= {"Data Read Method": task.method}
         if task.cpu_ms is not None:

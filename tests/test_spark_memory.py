@@ -25,11 +25,9 @@ SMALL_USE = {"JVMHeapMemory": 400, "OnHeapExecutionMemory": 200, "OnHeapUnifiedM
 LARGE_USE = {"JVMHeapMemory": 3800, "OnHeapExecutionMemory": 200, "OnHeapUnifiedMemory": 220}
 
 
-def profiled(
-    folder: Path, peaks_mib: Mapping[str, float], properties: Mapping[str, str] = POLLED, *, heap: str = "4g"
-) -> Run:
-    given = {"spark.master": "yarn", "spark.executor.memory": heap, **properties}
-    tasks = [Task(10_000, executor=str(number % 2 + 1), cpu_ms=9_000, peaks_mib=peaks_mib) for number in range(4)]
+def profiled(folder: Path, peaks_mib: Mapping[str, float], properties: Mapping[str, str] = POLLED, **of: int) -> Run:
+    given = {"spark.master": "yarn", "spark.executor.memory": "4g", **properties}
+    tasks = [Task(10_000, executor=str(each % 2 + 1), cpu_ms=9_000, peaks_mib=peaks_mib, **of) for each in range(4)]
     path = write(folder / "log", [Stage(tasks)], executors={"1": 2, "2": 2}, properties=given)
     return cp.profile([path], output=folder / "run.duckdb")
 
@@ -85,16 +83,27 @@ def test_a_heap_of_which_little_was_used_is_made_smaller(tmp_path: Path) -> None
     found, least = needed(run)
     assert found.executors == 2
     assert found.used_bytes == 400 * MIB
-    assert least == found.needed_bytes >= found.floor_bytes
-    assert found.needed_bytes >= 400 * MIB
+    assert least == found.safe_bytes
+    assert found.floor_bytes <= found.safe_bytes <= found.needed_bytes
+    assert found.safe_bytes >= 400 * MIB
     verdict = run.verdict()
     (smaller,) = [each for each in verdict.recommendations if isinstance(each, RightSizeMemory)]
     (change,) = smaller.settings
     assert (change.name, change.before) == ("spark.executor.memory", "4g")
     assert change.after_bytes is not None
-    assert change.after_bytes >= found.needed_bytes
+    assert change.after_bytes >= found.safe_bytes
     assert smaller.freed_byte_ms == (4096 * MIB - change.after_bytes) * found.lifetime_ms
     assert lines_of(smaller, verdict.debug.words) == (f"--conf spark.executor.memory={change.after}",)
+
+
+def test_memory_that_was_never_in_use_costs_no_collections(tmp_path: Path) -> None:
+    for name, peaks in (("small", SMALL_USE), ("none", {})):
+        (tmp_path / name).mkdir()
+        run = profiled(tmp_path / name, peaks, gc_ms=500, peak_memory_mib=50)
+        found = run.predict("memory=0.5x")
+        assert found.predicted_ms is not None
+        longer_ms = found.predicted_ms - found.recorded_ms
+        assert longer_ms == pytest.approx(0 if peaks else 500, abs=1)
 
 
 def test_a_heap_that_was_used_stays(tmp_path: Path) -> None:
@@ -120,7 +129,7 @@ def test_less_memory_than_used_would_run_out(tmp_path: Path) -> None:
     (refusal,) = run.predict("memory=0.5x").refused
     assert refusal == MemoryRunsOut(2048 * MIB, found.floor_bytes)
     assert found.floor_bytes > 2048 * MIB
-    assert not run.predict("memory=0.99x").refused
+    assert not any(isinstance(each, MemoryRunsOut) for each in run.predict("memory=0.99x").refused)
 
 
 @pytest.mark.parametrize("damage", ["null", '"many"', "{}", '{"JVMHeapMemory": null}', '{"JVMHeapMemory": 1e300}'])

@@ -66,7 +66,7 @@ def _check(given: argparse.Namespace) -> None:
         if (each.job, each.needed) not in known
     ]
     for name, heap_mib in _in_time(waiting, given.limit):
-        tried = run(name, heap_mib, given.out.resolve() / "work")
+        tried = run(name, heap_mib, given.out.resolve() / f"work-{name}")
         _append(given.out / CHECKS, {"job": name, **asdict(tried)})
         print(f"{name}: {tried.ended} with {heap_mib} MiB", flush=True)
 

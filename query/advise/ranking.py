@@ -72,8 +72,7 @@ def ranked(
         found = replace(each.recommendation, saving=saving)
         rest.append((_is_start(found), -_weight(found) * worth_ms, found))
     rest.sort(key=lambda each: each[:2])
-    cheaper = [each.recommendation for each in candidates if isinstance(each.recommendation, LessMemory)]
-    best = _distinct([*first, *(found for _, _, found in rest), *cheaper])
+    best = _distinct([*first, *(found for _, _, found in rest), *_cheaper(candidates, debug, predict)])
     if _worth_recording(debug, header):
         best.append(_record_samples(header))
     return tuple(best)
@@ -89,6 +88,18 @@ def _weight(found: Recommendation) -> float:
     if found.price == "machine":
         return _BOUGHT
     return _LARGER if isinstance(found, MoreMemory | MoreWorkers) else 1.0
+
+
+def _cheaper(candidates: Sequence[Candidate], debug: Debug, predict: Predict) -> list[Recommendation]:
+    """Changes that free memory and, by their prediction, make the run not noticeably longer."""
+    found: list[Recommendation] = []
+    for each in candidates:
+        if isinstance(each.recommendation, LessMemory):
+            answer = None if each.what_if is None else predict(each.what_if)
+            longest_ms = (1 + NOTICEABLE) * debug.runtime_ms
+            if each.what_if is None or (answer and answer.predicted_ms and answer.predicted_ms <= longest_ms):
+                found.append(each.recommendation)
+    return found
 
 
 def _higher_rates(candidates: Sequence[Candidate], predict: Predict) -> list[Recommendation]:

@@ -84,17 +84,29 @@ class Lost:
 
 
 @dataclass(frozen=True)
+class MemoryUse:
+    """The use of a run's workers of their memory, bytes.
+
+    floor_bytes   with less memory, a worker would likely have run out
+    safe_bytes    with this memory, all that was in use fits
+    """
+
+    floor_bytes: float
+    safe_bytes: float
+
+
+@dataclass(frozen=True)
 class MemoryRule:
     """How much of a worker's memory its tasks can use.
 
     usable      memory of a worker in bytes, the run's properties → bytes that its tasks can hold together
     least_bytes minimum memory with which a worker starts
-    floor       the run file, the run's properties → memory of a worker below which it would likely have run out
+    use         the run file, the run's properties → the use of workers of their memory, None if it was not recorded
     """
 
     usable: Callable[[float, Mapping[str, str]], float]
     least_bytes: float = 0.0
-    floor: Callable[[duckdb.DuckDBPyConnection, Mapping[str, str]], float | None] = lambda _run, _properties: None
+    use: Callable[[duckdb.DuckDBPyConnection, Mapping[str, str]], MemoryUse | None] = lambda _run, _properties: None
 
 
 @dataclass(frozen=True)
@@ -254,8 +266,8 @@ class Execution:
     """Whether CrystalPerf can read stack samples of the framework's processes."""
     log: LogFacts = field(default_factory=LogFacts)
     """The submitter of the work, and the missing parts of the log."""
-    memory_floor_bytes: float | None = None
-    """The memory of a worker below which it would likely have run out, by what the whole run used; None if unknown."""
+    memory_use: MemoryUse | None = None
+    """The use of workers of their memory in the whole run; None if it was not recorded."""
 
     @property
     def runtime_ms(self) -> float:

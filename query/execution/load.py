@@ -107,7 +107,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         properties=properties,
         has_samples=_has(connection, "samples"),
         has_peak_memory=_has(connection, "tasks WHERE peak_memory_bytes >= 0"),
-        memory_floor_bytes=None if memory is None else memory.floor(connection, properties),
+        memory_use=None if memory is None else memory.use(connection, properties),
         evidence=Evidence(np.zeros(len(names)), np.zeros(len(names)), 1.0),
         clock=clock,
         in_order=reader.in_order,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from crystalperf.query.frameworks import MemoryRule
-from crystalperf.query.frameworks.spark.needs import floor_heap_bytes
+from crystalperf.query.frameworks.spark.needs import memory_use
 from crystalperf.query.frameworks.spark.settings import share
 
 HEAP_RESERVED_BYTES = 300 * 2**20
@@ -29,4 +29,4 @@ def _fraction(properties: Mapping[str, str]) -> float:
     return share(properties.get("spark.memory.fraction")) or DEFAULT_FRACTION
 
 
-MEMORY = MemoryRule(usable_bytes, least_bytes=1.5 * HEAP_RESERVED_BYTES, floor=floor_heap_bytes)
+MEMORY = MemoryRule(usable_bytes, least_bytes=1.5 * HEAP_RESERVED_BYTES, use=memory_use)

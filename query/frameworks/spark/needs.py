@@ -13,12 +13,15 @@ from importlib.resources import files
 
 import duckdb
 
-from crystalperf.query.execution.execution import Execution
-from crystalperf.query.frameworks.spark.remarks import HeapNearLimit
+from crystalperf.query.execution.execution import Execution, MemoryUse
+from crystalperf.query.frameworks.spark.remarks import HeapNearLimit, HeapOversized
 from crystalperf.query.frameworks.spark.settings import duration_ms
 from crystalperf.query.results.remarks import Remark
 
 POLLING = "spark.executor.metrics.pollingInterval"
+
+OVERSIZED = 2.0
+"""A heap is too large if it is this many times the needed one."""
 
 NEAR = 0.8
 """Share of the heap from which the floor is near it: a heap of 20 % less would likely not do."""
@@ -35,6 +38,7 @@ class Needs:
     """The heap of a run's executors and its use, the largest of all of them, bytes.
 
     floor_bytes   with a smaller heap, an executor would likely have run out
+    safe_bytes    with this heap it runs, but may spill more
     needed_bytes  the heap to run as it did
     outside_bytes the memory of a container that an executor needed besides its heap; None if not recorded
     full_gcs      full collections of the heap; `gc_share` is the share of task time in garbage collection
@@ -46,6 +50,7 @@ class Needs:
     heap_bytes: float
     used_bytes: float
     floor_bytes: float
+    safe_bytes: float
     needed_bytes: float
     outside_bytes: float | None
     full_gcs: int
@@ -60,43 +65,59 @@ def needs(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) 
         f"""
         WITH used AS ({_view()})
         SELECT
-            count(*), min(used.heap_bytes), max(used_bytes), max(floor_bytes), max(needed_bytes),
+            count(*), min(used.heap_bytes), max(used_bytes), max(floor_bytes), max(safe_bytes), max(needed_bytes),
             max(needed_outside_bytes), max(full_gcs), max(gc_share), min(sampled_share),
             sum(coalesce(removed_ms, (SELECT duration_ms FROM runs)) - added_ms),
             max(used.heap_bytes)
         FROM used JOIN workers USING (worker_id)
         """
     ).fetchall()[0]
-    count, heap, used, floor, needed, outside, full, gc_share, share, lifetime_ms, largest = row
+    count, heap, used, floor, safe, needed, outside, full_gcs, gc_share, sampled, lifetime_ms, largest = row
     if not count or heap is None or heap != largest:
         return None
-    is_polled = share >= MOST_OF_TIME and bool(duration_ms(properties.get(POLLING)))
     return Needs(
-        count, float(heap), float(used), float(floor), float(needed), None if outside is None else float(outside),
-        full, gc_share, is_polled, float(lifetime_ms),
-    )  # fmt: skip
+        executors=count,
+        heap_bytes=float(heap),
+        used_bytes=float(used),
+        floor_bytes=float(floor),
+        safe_bytes=float(safe),
+        needed_bytes=float(needed),
+        outside_bytes=None if outside is None else float(outside),
+        full_gcs=full_gcs,
+        gc_share=gc_share,
+        is_polled=sampled >= MOST_OF_TIME and bool(duration_ms(properties.get(POLLING))),
+        lifetime_ms=float(lifetime_ms),
+    )
 
 
 def needed_heap_bytes(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) -> float | None:
-    """The smallest heap to recommend for the run's executors, of a local run for its driver; None if unknown."""
+    """The smallest heap to recommend for the run's executors, of a local run for its driver; None if unknown.
+
+    Tasks may spill more with it, which a prediction of `memory` includes.
+    """
     found = needs(connection, properties)
-    return found.needed_bytes if found is not None and found.is_polled else None
+    return found.safe_bytes if found is not None and found.is_polled else None
 
 
-def floor_heap_bytes(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) -> float | None:
-    """The heap below which executors would likely have run out of memory; None if unknown."""
+def memory_use(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) -> MemoryUse | None:
+    """The use of executors of their heap, for predictions; None if it was not recorded."""
     found = needs(connection, properties)
-    return None if found is None else found.floor_bytes
+    return None if found is None or not found.is_polled else MemoryUse(found.floor_bytes, found.safe_bytes)
 
 
 def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
-    """That executors had hardly more heap than they needed, if collections show it: garbage alone fills any heap."""
+    """That executors had far more heap than they needed, or hardly more.
+
+    The latter only if collections show it: garbage alone fills any heap.
+    """
     found = needs(connection, execution.properties)
-    if found is None or found.floor_bytes < NEAR * found.heap_bytes:
+    if found is None:
         return []
-    if not found.full_gcs and found.gc_share < MUCH_COLLECTING:
-        return []
-    return [HeapNearLimit(found.heap_bytes, found.floor_bytes, found.gc_share, found.full_gcs)]
+    if found.is_polled and found.heap_bytes >= OVERSIZED * found.safe_bytes:
+        return [HeapOversized(found.heap_bytes, found.used_bytes, found.safe_bytes)]
+    if found.floor_bytes >= NEAR * found.heap_bytes and (found.full_gcs or found.gc_share >= MUCH_COLLECTING):
+        return [HeapNearLimit(found.heap_bytes, found.floor_bytes, found.gc_share, found.full_gcs)]
+    return []
 
 
 @cache

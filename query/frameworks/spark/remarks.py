@@ -110,3 +110,15 @@ class HeapNearLimit(Remark):
     floor_bytes: float
     gc_share: float
     full_gcs: int
+
+
+@dataclass(frozen=True)
+class HeapOversized(Remark):
+    """Executors used at most `used_bytes` of a heap, garbage included; one of `safe_bytes` would do."""
+
+    kind: ClassVar[str] = "heap-oversized"
+    on_first_screen: ClassVar[bool] = True
+
+    heap_bytes: float
+    used_bytes: float
+    safe_bytes: float

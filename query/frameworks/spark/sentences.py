@@ -353,6 +353,12 @@ def unread_parts(found: missing.UnreadParts, _words: Words) -> str:
     return ", ".join(lacks[each.problem].format(count=each.count) for each in found.parts)
 
 
+@SENTENCES.of(remarks.HeapOversized)
+def heap_oversized(found: remarks.HeapOversized, _words: Words) -> str:
+    used = f"at most {volume(found.used_bytes)} of {volume(found.heap_bytes)} heap were in use, garbage included"
+    return f"The heap is larger than it needs to be: {used}; {size_text(found.safe_bytes)} would do"
+
+
 @SENTENCES.of(remarks.HeapNearLimit)
 def heap_near_limit(found: remarks.HeapNearLimit, _words: Words) -> str:
     collected = f"{100 * found.gc_share:.0f} % of task time was garbage collection"

@@ -56,7 +56,7 @@ def apply(state: State, scenario: Scenario) -> State:
     The roofline is flat above the turning point: the peak memory of a worker's slots.  Below it every missing byte is
     written and read again at disk speed (§5; the formula for the seconds is ours).  If samples show tasks spilling, the
     CPU time of spilling scales with the missing bytes.  The number of garbage collections grows as the heap shrinks, at
-    the same cost each.  If the scenario also changes the number of slots, they share the memory; a change of slots
+    the same cost each; a part of it that was never in use costs none.  If the scenario also changes the number of slots, they share the memory; a change of slots
     alone leaves each task its spills, which a sort on half of the slots confirms (suite `kinds`).  Raises RefusedError
     if the run has too little data about its memory.
     """
@@ -85,11 +85,21 @@ def apply(state: State, scenario: Scenario) -> State:
     if volumes.spill_ms.any():
         assumed.append(SpillingScales(float(volumes.spill_ms.sum() / busy)))
     if request.ratio < 1:
-        parts[:, cpu] += np.minimum(volumes.gc_ms, parts[:, cpu]) * (1 / request.ratio - 1)
+        times = _collections(state, request)
+        parts[:, cpu] += np.minimum(volumes.gc_ms, parts[:, cpu]) * (times - 1)
         if not missing.any():
             assumed = [PeakFits()]
-        assumed.append(GarbageCollectionScales(request.gc, 1 / request.ratio))
+        if times > 1:
+            assumed.append(GarbageCollectionScales(request.gc, times))
     return replace(state, parts_ms=parts).assuming(*assumed)
+
+
+def _collections(state: State, request: _Request) -> float:
+    """How many times as many garbage collections there are: a heap that was never full loses only its unused part."""
+    use = state.execution.memory_use
+    if use is None or request.memory is None:
+        return 1 / request.ratio
+    return max(min(request.memory, use.safe_bytes) / (request.memory * request.ratio), 1.0)
 
 
 def _refuse_unknown_spills(state: State, scenario: Scenario, request: _Request) -> None:
@@ -117,9 +127,9 @@ def _missing(state: State, request: _Request) -> Floats:
     wanted = request.memory * request.ratio
     if wanted < rule.least_bytes:
         raise RefusedError(MemoryBelowMinimum(execution.title, wanted, rule.least_bytes))
-    floor_bytes = execution.memory_floor_bytes
-    if request.ratio < 1 and floor_bytes is not None and wanted < floor_bytes:
-        raise RefusedError(MemoryRunsOut(wanted, floor_bytes))
+    use = execution.memory_use
+    if request.ratio < 1 and use is not None and wanted < use.floor_bytes:
+        raise RefusedError(MemoryRunsOut(wanted, use.floor_bytes))
     if not (execution.has_peak_memory or request.spilled):
         raise RefusedError(MemoryNeedUnknown(), low=1.0)
     if request.ratio < 1 and request.gc > MUCH_COLLECTING:

@@ -15,7 +15,7 @@ from crystalperf.query.frameworks.spark.advise.executors import DEFAULT_MEMORY, 
 from crystalperf.query.frameworks.spark.advise.partitions import PARTITIONS
 from crystalperf.query.frameworks.spark.advise.stages import reads_shuffle
 from crystalperf.query.frameworks.spark.memory import usable_bytes
-from crystalperf.query.frameworks.spark.needs import needs
+from crystalperf.query.frameworks.spark.needs import OVERSIZED, Needs, needs
 from crystalperf.query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB
 from crystalperf.query.frameworks.spark.recommendations import (
     ExtendMemory,
@@ -33,9 +33,6 @@ DEFAULT_PYTHON_MEMORY = 512 * 2**20
 """Memory of a Python worker for an RDD before it spills."""
 
 GPU_TASKS = "spark.rapids.sql.concurrentGpuTasks"
-
-OVERSIZED = 2.0
-"""A heap is too large if it is this many times the needed one."""
 
 OVERHEAD = "spark.executor.memoryOverhead"
 MIN_OVERHEAD = 384 * MIB
@@ -107,25 +104,33 @@ def short(execution: Execution, details: Sequence[StageStats], debug: Debug) -> 
 
 
 def right_size(connection: duckdb.DuckDBPyConnection, execution: Execution, debug: Debug) -> Iterator[Candidate]:
-    """Smaller heaps, if the log shows that executors needed at most half of theirs and nothing ran out of memory."""
-    found, properties = needs(connection, execution.properties), execution.properties
-    if found is None or not found.is_polled or found.heap_bytes < OVERSIZED * found.needed_bytes:
+    """Smaller heaps, if the log shows that executors needed at most half of theirs and nothing ran out of memory: the
+    smallest that is safe, if its spills take no noticeable time, else the one without more spills."""
+    found = needs(connection, execution.properties)
+    if found is None or not found.is_polled or found.heap_bytes < OVERSIZED * found.safe_bytes:
         return
     if debug.outcome is None or debug.outcome.memory is not None or debug.outcome.lost:
         return
+    for after_bytes, may_spill in ((found.safe_bytes, True), (found.needed_bytes, False)):
+        if found.heap_bytes >= OVERSIZED * after_bytes:
+            value = _resized_to(execution.properties, found, after_bytes)
+            ratio = (value.settings[0].after_bytes or after_bytes) / found.heap_bytes
+            yield Candidate(value, f"memory={ratio:.4f}x" if may_spill else None)
+
+
+def _resized_to(properties: Mapping[str, str], found: Needs, after_bytes: float) -> RightSizeMemory:
     name = DRIVER_MEMORY if is_local(properties) else MEMORY
-    changes = [changed_size(properties, name, found.needed_bytes, found.heap_bytes)]
+    changes = [changed_size(properties, name, after_bytes, found.heap_bytes)]
     if _in_container(properties) and found.outside_bytes is not None:
         outside_bytes = max(OVERHEAD_SAFETY * found.outside_bytes, MIN_OVERHEAD)
         changes.append(changed_size(properties, OVERHEAD, outside_bytes, overhead_bytes(properties, found.heap_bytes)))
     before = sum(each.before_bytes or 0.0 for each in changes)
     after = sum(each.after_bytes or 0.0 for each in changes)
-    value = RightSizeMemory(
+    return RightSizeMemory(
         price="setting", because="memory", saving=MODELLED, settings=tuple(changes),
         freed_byte_ms=(before - after) * found.lifetime_ms, share=1 - after / before,
         heap_bytes=found.heap_bytes, used_bytes=found.used_bytes, floor_bytes=found.floor_bytes,
     )  # fmt: skip
-    yield Candidate(value)
 
 
 def _smaller_partitions(

@@ -20,6 +20,7 @@
 --   needed_outside_bytes  the memory of its container that it needed besides the heap: all that, and thread stacks; NULL
 --                  without spark.executor.processTreeMetrics.enabled
 --   floor_bytes    with a smaller heap, it would likely have run out of memory
+--   safe_bytes     with this heap, all that was in use fits: it runs, but its tasks may spill more
 --   needed_bytes   the heap that it needed to run as it did, without more spills
 WITH collected AS (
     SELECT heaps.worker_id, stage_id, max(used_bytes) AS left_bytes
@@ -69,6 +70,7 @@ SELECT
     CASE WHEN resident_bytes > 0 THEN outside_bytes + processes_bytes + 64 * 1024 * 1024 END::BIGINT
         AS needed_outside_bytes,
     greatest(own_bytes, 1.5 * reserved_bytes)::BIGINT AS floor_bytes,
+    greatest(1.1 * used_bytes, 1.5 * reserved_bytes)::BIGINT AS safe_bytes,
     greatest(1.1 * used_bytes, managed_bytes / share + reserved_bytes, 1.5 * reserved_bytes)::BIGINT AS needed_bytes
 FROM peaks JOIN ran USING (worker_id) JOIN given USING (worker_id)
 ORDER BY worker_id
