@@ -53,12 +53,12 @@ class _Request:
 def apply(state: State, scenario: Scenario) -> State:
     """The state with the transfers that less memory adds or more memory saves.
 
-    The roofline is flat above the turning point: the peak memory of a worker's slots.  Below it every missing byte is
-    written and read again at disk speed (§5; the formula for the seconds is ours).  If samples show tasks spilling, the
-    CPU time of spilling scales with the missing bytes.  The number of garbage collections grows as the heap shrinks, at
-    the same cost each; a part of it that was never in use costs none.  If the scenario also changes the number of slots, they share the memory; a change of slots
-    alone leaves each task its spills, which a sort on half of the slots confirms (suite `kinds`).  Raises RefusedError
-    if the run has too little data about its memory.
+    The roofline is flat above the turning point: the peak memory of a worker's slots. Below it every missing byte is
+    written and read again at disk speed (§5; the formula for the seconds is ours). If samples show tasks spilling, the
+    CPU time of spilling scales with the missing bytes. The number of garbage collections grows as the heap shrinks, at
+    the same cost each; a part of it that was never in use costs none. If the scenario also changes the number of slots,
+    they share the memory; a change of slots alone leaves each task its spills, which a sort on half of the slots
+    confirms (suite `kinds`). Raises RefusedError if the run has too little data about its memory.
     """
     execution = state.execution
     if scenario.ratio("memory") == 1:
