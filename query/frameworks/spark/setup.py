@@ -12,6 +12,7 @@ from typing import Any
 from crystalperf.indexes.errors import SettingError
 from crystalperf.query.frameworks import Job, Setup
 from crystalperf.query.frameworks.spark.deployments import NOT_TRIED, PLACES, Place, written
+from crystalperf.query.frameworks.spark.needs import POLLING
 from crystalperf.query.frameworks.spark.settings import version_number
 from crystalperf.query.recordings.flags import SAMPLE_MS, STACK_DEPTH, jfr_flag
 
@@ -57,8 +58,10 @@ def settings(folder: str, place: str = "plain") -> Mapping[str, str]:
 
 
 def _log_settings(folder: str, place: str) -> Mapping[str, str]:
+    """The log, and the memory of executors in it: by default Spark looks only once in 10 s."""
     where = PLACES[place].log_dir(folder)
-    return {"spark.eventLog.enabled": "true", "spark.eventLog.dir": where} if where else {}
+    log = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": where} if where else {}
+    return {**log, POLLING: "1s"}
 
 
 def _sample_settings(folder: str) -> Mapping[str, str]:
