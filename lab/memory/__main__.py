@@ -72,7 +72,7 @@ def _check(given: argparse.Namespace) -> None:
 
 
 def _in_time(waiting: Iterable[T], minutes: float | None) -> Iterator[T]:
-    """What is waiting, as long as there is time."""
+    """The waiting ones, as long as there is time."""
     begin = time.monotonic()
     for each in waiting:
         if minutes is not None and time.monotonic() - begin > minutes * 60:

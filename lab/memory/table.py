@@ -40,7 +40,7 @@ class Compared:
 
 
 def recorded_needs(out: Path, job: str, *, sampled: bool) -> Needs:
-    """What the log of a job's roomy run says, with `sampled` and the recording of its heap."""
+    """The needs by the log of a job's roomy run, with `sampled` also by the recording of its heap."""
     files = [out / "logs" / job]
     if sampled and (recording := out / "logs" / f"{job}.jfr").exists():
         files.append(recording)

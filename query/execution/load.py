@@ -27,7 +27,15 @@ from crystalperf.query.execution.clock import Clock, without_pauses
 from crystalperf.query.execution.cpu_limits import background_cores, cpu_limits, starved_ms
 from crystalperf.query.execution.dag import Dependency, StageRun, Tasks, Unstarted
 from crystalperf.query.execution.evidence import Evidence, gathered, missing_cpu_share, sampled_sums
-from crystalperf.query.execution.execution import DriverTime, Execution, Lost, Planner, PlanningFramework, ScopeTime
+from crystalperf.query.execution.execution import (
+    DriverTime,
+    Execution,
+    Lost,
+    MemoryUse,
+    Planner,
+    PlanningFramework,
+    ScopeTime,
+)
 from crystalperf.query.execution.log_facts import log_facts
 from crystalperf.query.execution.scenario import settings_of
 from crystalperf.query.execution.slots import Slots
@@ -79,8 +87,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
     stages, tasks, volumes = _stages_and_tasks(
         connection, scope_time, clock, workers, hosts, names, with_volumes=with_evidence
     )
-    words, memory = framework.vocabulary, framework.planner.memory
-    held = set(framework.planner.held(connection))
+    words, held = framework.vocabulary, set(framework.planner.held(connection))
     execution = Execution(
         words=Words(framework.name, words, resources),
         title=framework.title,
@@ -107,7 +114,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         properties=properties,
         has_samples=_has(connection, "samples"),
         has_peak_memory=_has(connection, "tasks WHERE peak_memory_bytes >= 0"),
-        memory_use=None if memory is None else memory.use(connection, properties),
+        memory_use=_memory_use(connection, framework.planner, properties),
         evidence=Evidence(np.zeros(len(names)), np.zeros(len(names)), 1.0),
         clock=clock,
         in_order=reader.in_order,
@@ -116,6 +123,12 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
     )
     execution = _with_unstarted(connection, execution, held) if held else execution
     return _with_evidence(connection, execution, workers, reader) if with_evidence else execution
+
+
+def _memory_use(
+    connection: duckdb.DuckDBPyConnection, planner: Planner, properties: Mapping[str, str]
+) -> MemoryUse | None:
+    return None if planner.memory is None else planner.memory.use(connection, properties)
 
 
 def _with_unstarted(connection: duckdb.DuckDBPyConnection, execution: Execution, held: Collection[str]) -> Execution:

@@ -96,16 +96,8 @@ def place(
     pid, offset_ms = recording.jvm.pid if recording.jvm else None, shift - float(trace.run["started_at_ms"])
     of_threads, dated = thread_loads(recording, worker_id, offset_ms, names)
     of_threads = _from_launch(of_threads, dated, _task_of_load(of_threads, names, thread_names, tasks), tasks)
-    return MatchedRecording(
-        worker_id=worker_id,
-        clock_offset_ms=shift,
-        pid=pid,
-        rows=rows,
-        loads=process_loads(recording, worker_id, offset_ms),
-        thread_loads=of_threads,
-        heaps=heaps(recording, worker_id, offset_ms),
-        sees_all=sees_all(recording),
-    )
+    loads, left = process_loads(recording, worker_id, offset_ms), heaps(recording, worker_id, offset_ms)
+    return MatchedRecording(worker_id, shift, pid, rows, loads, of_threads, left, sees_all(recording))
 
 
 def _process(

@@ -334,7 +334,7 @@ def unmodelled_device(connection: duckdb.DuckDBPyConnection, execution: Executio
 
 
 def own_remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
-    """What Spark itself measured that no finding has: batches of streams, and heaps near their limit."""
+    """Spark's own measurements that no finding has: batches of streams, and heaps too large or near their limit."""
     return [*streaming.remarks(connection, execution), *needs.remarks(connection, execution)]
 
 
