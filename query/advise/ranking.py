@@ -108,7 +108,7 @@ def _is_start(found: Recommendation) -> bool:
 
 
 def _cost(found: Recommendation, what_if: str | None, debug: Debug, header: Header) -> Cost | None:
-    """What a change that needs machines costs, as if all that the run has at a time were reserved until its end; None
+    """The cost of a change that needs machines, as if all that the run has at a time were reserved until its end; None
     if it needs none, or if its what-if does not change workers, cores, memory or devices by a factor."""
     key, _, value = (what_if or "").partition("=")
     if found.price != "machine" or not value.endswith("x"):

@@ -17,7 +17,7 @@ class Advice(Kind):
 
     @property
     def price(self) -> Price:
-        """What following it requires; a kind sets `requires` if that is the same for all of its advice."""
+        """The effort of following it; a kind sets `requires` if that is the same for all of its advice."""
         return self.requires
 
     @property

@@ -14,7 +14,7 @@ guessed       it is consistent with the observations, but other causes would be,
 """
 
 Price = Literal["code", "setting", "machine", "inspect", "record"]
-"""What a change requires, the cheapest first.
+"""The effort of a change, the cheapest first.
 
 code      an edit of the program
 setting   a value of the configuration

@@ -69,7 +69,7 @@ CostUnit = Literal["core", "GiB", "machine"]
 
 @dataclass(frozen=True)
 class Cost:
-    """What the whole run reserves before and after a change that needs machines, in seconds of a unit.
+    """The reservations of the whole run before and after a change that needs machines, in seconds of a unit.
 
     If only an upper bound of the saving is known, `after_s` is that of a run that saves nothing.  `other_machines` is
     whether the change needs machines of another type: it costs less if their price per hour is less than `before_s` /

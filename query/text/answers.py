@@ -796,19 +796,20 @@ def saving_text(saving: Saving, figures: Figures) -> str:
 
 
 def gain_sentences(found: Recommendation, figures: Figures) -> str:
-    """What a recommendation saves and costs, as sentences; empty if neither is known."""
+    """The saving and the cost of a recommendation, as sentences; empty if neither is known."""
     texts = (saving_text(found.saving, figures), cost_text(found.cost))
     return " ".join(f"{capitalised(each)}." for each in texts if each)
 
 
 def cost_text(cost: Cost | None) -> str:
-    """What a change that needs machines costs; empty if it needs none, or if nothing is known."""
+    """The cost of a change that needs machines; empty if it needs none, or if nothing is known."""
     if cost is None or cost.after_s <= 0:
         return ""
     if cost.other_machines:
         return f"costs less if these machines cost less than {cost.before_s / cost.after_s:.2f} times as much per hour"
     thing = " of memory" if cost.unit == "GiB" else ""
-    return f"costs {cost.after_s / 3600:.3g} {cost.unit}-hours{thing} per run instead of {cost.before_s / 3600:.3g}"
+    long, name = (1.0, "seconds") if cost.before_s < 360 else (3600.0, "hours")
+    return f"costs {cost.after_s / long:.3g} {cost.unit}-{name}{thing} per run instead of {cost.before_s / long:.3g}"
 
 
 def nothing_to_do(verdict: Verdict) -> str:
