@@ -8,7 +8,7 @@ from pyspark.sql.functions import count, max, min
 spark = SparkSession.builder.appName("hinted-broadcast").getOrCreate()
 events = spark.read.parquet(f"{sys.argv[1]}/events.parquet")
 texts = [max("text").alias("last"), min("text").alias("first"), count("id").alias("rows")]
-active = events.groupBy("user").agg(*texts).filter("rows > 66")
+active = events.groupBy("user").agg(*texts).filter("rows > 60")
 joined = events.join(active, "user")
 joined.groupBy("kind").agg(max("text"), max("last"), min("first")).collect()
 spark.stop()

@@ -13,6 +13,7 @@ from crystalperf.query.frameworks.spark.rewrites import (
     JoinFacts,
     PrunePartitions,
     ReuseExchange,
+    Rewriting,
     ScanFacts,
     Side,
     SortFiles,
@@ -39,8 +40,7 @@ def _others(join: JoinFacts) -> str:
 
 def _key(join: JoinFacts) -> str:
     """The argument of DataFrame.join for the keys."""
-    quoted = [f'"{each}"' for each in join.keys] or ["key"]
-    return quoted[0] if len(quoted) == 1 else f"[{', '.join(quoted)}]"
+    return f'"{join.keys[0]}"' if len(join.keys) == 1 else "keys"
 
 
 def _setting(found: BroadcastSmallSide | HashShuffledJoin) -> str:
@@ -61,8 +61,8 @@ def broadcast_small_side(found: BroadcastSmallSide, _words: Words) -> str:
 def broadcast_hint(found: BroadcastSmallSide, words: Words) -> tuple[str, ...]:
     hint = f"df.join(broadcast(small), {_key(found.join)})"
     if not found.settings:
-        return (f"{hint}  # in SQL: SELECT /*+ BROADCAST(small) */",)
-    return (*setting_lines(found, words), f"# or for this join only: {hint}")
+        return (hint, "# in SQL: SELECT /*+ BROADCAST(small) */ …")
+    return (*setting_lines(found, words), f"# or for one join: {hint}")
 
 
 @SENTENCES.of(HashShuffledJoin)
@@ -79,10 +79,10 @@ def hash_shuffled_join(found: HashShuffledJoin, _words: Words) -> str:
 @SENTENCES.lines(HashShuffledJoin)
 def hash_hint(found: HashShuffledJoin, words: Words) -> tuple[str, ...]:
     hint = f'df.join(small.hint("shuffle_hash"), {_key(found.join)})'
-    return (*setting_lines(found, words), f"# or for this join only: {hint}") if found.settings else (hint,)
+    return (*setting_lines(found, words), f"# or for one join: {hint}") if found.settings else (hint,)
 
 
-_PAIRS = {
+_PAIRS: dict[Rewriting, str] = {
     "alternatives": "join once for each of its equalities, and unite the results without duplicates",
     "not-in": "use NOT EXISTS or a left_anti join: NOT IN compares every row because of nulls",
     "range": "join on equal buckets of the value, and keep the exact condition",
@@ -105,22 +105,27 @@ def join_by_key(found: JoinByKey, _words: Words) -> str:
 
 @SENTENCES.lines(JoinByKey)
 def join_by_key_lines(found: JoinByKey, _words: Words) -> tuple[str, ...]:
-    return {
-        "alternatives": (
-            "a.join(b, a.x == b.x).union(a.join(b, a.y == b.y)).distinct()  # instead of (a.x == b.x) | (a.y == b.y)",
-        ),
-        "not-in": (
-            'a.join(b, a.x == b.x, "left_anti")  # instead of a.x NOT IN (SELECT x FROM b), if x is never null',
-        ),
-        "range": (
-            'a.withColumn("bucket", floor(col("value") / width))',
-            'b.withColumn("bucket", explode(sequence(floor(col("low") / width), floor(col("high") / width))))',
-            '# join on "bucket", and keep (value >= low) & (value < high)',
-        ),
-        "inequality": ('a.withColumn("bucket", floor(col("value") / width))  # the same for b, and join on "bucket"',),
-        "function": ("a.join(b, (f(a.x) == g(b.x)) & condition)  # f and g: equal for all pairs that match",),
-        "filter": ("a.join(b, a.x == b.x)  # instead of a.crossJoin(b) and a filter after other steps",),
-    }[found.rewriting]
+    return _PAIR_LINES[found.rewriting]
+
+
+_PAIR_LINES: dict[Rewriting, tuple[str, ...]] = {
+    "alternatives": (
+        "a.join(b, a.x == b.x).union(a.join(b, a.y == b.y)).distinct()",
+        "# instead of a.join(b, (a.x == b.x) | (a.y == b.y))",
+    ),
+    "not-in": ('a.join(b, a.x == b.x, "left_anti")  # if x is never null',),
+    "range": (
+        'a.withColumn("bucket", expr("value div w"))  # w: the width',
+        'b.withColumn("bucket", explode(expr("sequence(low div w, high div w)")))',
+        '# join on "bucket" and the exact condition',
+    ),
+    "inequality": (
+        'a.withColumn("bucket", expr("value div w"))  # w: the largest difference',
+        '# b: the buckets around its value; join on "bucket" and the condition',
+    ),
+    "function": ("a.join(b, (f(a.x) == g(b.x)) & condition)  # equal for all matches",),
+    "filter": ("a.join(b, a.x == b.x)  # instead of a.crossJoin(b)",),
+}
 
 
 @SENTENCES.of(ReuseExchange)
@@ -142,7 +147,7 @@ def reuse_exchange(found: ReuseExchange, _words: Words) -> str:
 def reuse_lines(found: ReuseExchange, words: Words) -> tuple[str, ...]:
     if found.settings:
         return setting_lines(found, words)
-    return ("df = df.cache()  # the rows with all columns that both parts of the query use, before they are joined",)
+    return ("df = df.cache()  # before its columns are selected",)
 
 
 @SENTENCES.of(EnableAdaptive)
@@ -181,7 +186,7 @@ def filter_plain_column(found: FilterPlainColumn, _words: Words) -> str:
 
 @SENTENCES.lines(FilterPlainColumn)
 def filter_lines(found: FilterPlainColumn, _words: Words) -> tuple[str, ...]:
-    return (f'df.filter((col("{found.column}") >= low) & (col("{found.column}") < high))  # or == value',)
+    return (f'df.filter("{found.column} >= … AND {found.column} < …")',)
 
 
 @SENTENCES.of(PrunePartitions)
@@ -197,7 +202,7 @@ def prune_partitions(found: PrunePartitions, _words: Words) -> str:
 @SENTENCES.lines(PrunePartitions)
 def prune_lines(found: PrunePartitions, _words: Words) -> tuple[str, ...]:
     column = found.columns[0] if found.columns else "partition_column"
-    return (f'df.filter((col("{column}") >= first) & (col("{column}") <= last))  # next to the other filter',)
+    return (f'df.filter("{column} BETWEEN … AND …")  # next to the other filter',)
 
 
 @SENTENCES.of(SortFiles)
@@ -212,7 +217,7 @@ def sort_files(found: SortFiles, _words: Words) -> str:
 @SENTENCES.lines(SortFiles)
 def sort_lines(found: SortFiles, _words: Words) -> tuple[str, ...]:
     columns = ", ".join(f'"{each}"' for each in found.columns)
-    return (f"df.sort({columns}).write.parquet(path)  # once; or .write.partitionBy(…), for few values",)
+    return (f"df.sort({columns}).write.parquet(path)  # once",)
 
 
 # Skew
@@ -223,15 +228,12 @@ def salt_lines(found: SplitKeys, _words: Words) -> tuple[str, ...]:
     parts = max(2 * found.slots, 4)
     salted = f'withColumn("salt", (rand() * {parts}).cast("int"))'
     if found.operator == "join":
-        copies = f'withColumn("salt", explode(sequence(lit(0), lit({parts - 1}))))'
+        copies = f'withColumn("salt", explode(expr("sequence(0, {parts - 1})")))'
         return (f"large = large.{salted}", f"small = small.{copies}", 'large.join(small, [key, "salt"])')
     if found.operator == "window":
-        return (
-            f'first = df.{salted}.withColumn("r", row_number().over(Window.partitionBy(key, "salt").orderBy(…)))',
-            'first.filter("r <= n")  # then the window by key over these rows, if it keeps the first n of each key',
-        )
+        return (f"df = df.{salted}", '# the first n rows by Window.partitionBy(key, "salt"), then by key')
     if found.operator == "repartition":
-        return (f'df.repartition(n, key, (rand() * {parts}).cast("int"))  # instead of df.repartition(n, key)',)
+        return (f'df.repartition(n, key, (rand() * {parts}).cast("int"))',)
     if found.operator == "aggregation":
-        return (f'df.{salted}.groupBy(key, "salt").agg(…).groupBy(key).agg(…)  # aggregates that can be merged',)
+        return (f"df = df.{salted}", 'df.groupBy(key, "salt").agg(…).groupBy(key).agg(…)')
     return ()

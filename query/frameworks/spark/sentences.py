@@ -408,14 +408,23 @@ def _setting_lines(change: SettingChange) -> tuple[str, ...]:
     if change.name == "spark.master":  # which of them a program uses is not recorded
         return (f'{_conf(change)}  # or in the program: .master("{value}")',)
     in_program = f'.config("{change.name}", "{value}")'
-    if change.set_by == "program":
-        return (f"{in_program}  # in the program, which sets it", f"{_conf(change)}  # no effect while it does")
-    if change.set_by == "session":
-        line = f'spark.conf.set("{change.name}", "{value}")  # in the program, which sets it'
-        return (line, f"{_conf(change)}  # no effect while it does")
+    if change.set_by in ("program", "session"):
+        line = in_program if change.set_by == "program" else f'spark.conf.set("{change.name}", "{value}")'
+        no_effect = _commented(_conf(change), "no effect while it does")
+        return (*_commented(line, "in the program, which sets it"), *no_effect)
     if change.set_by == "unclear":
-        return (_conf(change), f"{in_program}  # if the program sets it")
+        return (_conf(change), *_commented(in_program, "if the program sets it"))
     return (_conf(change),)
+
+
+MOST_COLUMNS = 73
+"""The longest line to paste that a screen of 80 columns shows in one line."""
+
+
+def _commented(line: str, comment: str) -> tuple[str, ...]:
+    """A line with a comment after it, or above it if that is too long."""
+    whole = f"{line}  # {comment}"
+    return (whole,) if len(whole) <= MOST_COLUMNS else (f"# {comment}:", line)
 
 
 @SENTENCES.lines(TunedSetting)
