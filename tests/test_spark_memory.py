@@ -12,7 +12,7 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.query.frameworks.spark.log import second
-from crystalperf.query.frameworks.spark.needs import needed_heap_bytes, needs
+from crystalperf.query.frameworks.spark.needs import memory_use, needs
 from crystalperf.query.frameworks.spark.recommendations import RightSizeMemory
 from crystalperf.query.frameworks.spark.remarks import HeapNearLimit
 from crystalperf.query.results.assumptions import LiveDataFits
@@ -37,7 +37,8 @@ def profiled(folder: Path, peaks_mib: Mapping[str, float], properties: Mapping[s
 def needed(run: Run) -> Any:
     with duckdb.connect(str(run.path), read_only=True) as connection:
         properties = dict(connection.execute("SELECT properties FROM runs").fetchall()[0][0])
-        return needs(connection, properties), needed_heap_bytes(connection, properties)
+        use = memory_use(connection, properties)
+        return needs(connection, properties), None if use is None else use.safe_bytes
 
 
 def test_peaks_are_the_largest_of_each_executor_and_stage(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The runs of a case: the unchanged program once, whose log is kept, then both, interleaved, three times each.
 
-A row holds the durations of one change of one case.  What was recommended and claimed is not in it: the table reads it
-from the kept log with the present code, and looks for the row of that change.
+A row holds the durations of one change of one case, not the recommendation and its claim: the table reads these from
+the kept log with the present code, and looks for the row of that change.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def advised(case: Case, log: Path, cores: int, ranks: int = 1) -> list[tuple[dic
 
 
 def change_id(applied: Applied) -> str:
-    """What identifies a change of a case: a digest of its program and of its further arguments."""
+    """The identifier of a change of a case: a digest of its program and of its further arguments."""
     return hashlib.sha256(json.dumps([applied.text, applied.arguments]).encode()).hexdigest()[:12]
 
 

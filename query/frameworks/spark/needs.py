@@ -87,15 +87,6 @@ def needs(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) 
     )
 
 
-def needed_heap_bytes(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) -> float | None:
-    """The smallest heap to recommend for the run's executors, of a local run for its driver; None if unknown.
-
-    Tasks may spill more with it, which a prediction of `memory` includes.
-    """
-    found = needs(connection, properties)
-    return found.safe_bytes if found is not None and found.is_polled else None
-
-
 def memory_use(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) -> MemoryUse | None:
     """The use of executors of their heap, for predictions; None if it was not recorded."""
     found = needs(connection, properties)

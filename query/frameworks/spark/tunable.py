@@ -104,11 +104,15 @@ def _slots(values: Values) -> float:
 
 def used_bytes(execution: Execution, slots: float) -> float:
     """The heap that an executor with so many slots needs at least, bytes: that of the tasks with the largest peaks at
-    the same time, and of cached rows, with MARGIN."""
+    the same time, and of cached rows, with MARGIN; and no less than the heap that was in use, if it was recorded."""
     volumes = execution.worker_volumes
     peaks = np.sort(volumes.peak_memory + volumes.spill_memory)[::-1]
     together = float(peaks[: max(round(slots), 1)].sum()) + float(volumes.cached.max(initial=0)) * slots
-    return MARGIN * heap_bytes(together, execution.properties)
+    least, use = MARGIN * heap_bytes(together, execution.properties), execution.memory_use
+    if use is None:
+        return least
+    # Part of a heap does not depend on slots, so fewer slots keep all of it.
+    return max(least, use.safe_bytes * max(slots / execution.recorded.get("cores", slots), 1.0))
 
 
 def _candidates(execution: Execution) -> Iterator[tuple[Knob | NotTuned, str]]:
