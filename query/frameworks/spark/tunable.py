@@ -112,7 +112,7 @@ def used_bytes(execution: Execution, slots: float) -> float:
     if use is None:
         return least
     # Part of a heap does not depend on slots, so fewer slots keep all of it.
-    return max(least, use.safe_bytes * max(slots / execution.recorded.get("cores", slots), 1.0))
+    return max(least, use.safe_bytes * max(slots / (execution.recorded.get("cores") or slots), 1.0))
 
 
 def _candidates(execution: Execution) -> Iterator[tuple[Knob | NotTuned, str]]:
