@@ -15,6 +15,7 @@ from crystalperf.query.frameworks.spark.log import second
 from crystalperf.query.frameworks.spark.needs import needed_heap_bytes, needs
 from crystalperf.query.frameworks.spark.recommendations import RightSizeMemory
 from crystalperf.query.frameworks.spark.remarks import HeapNearLimit
+from crystalperf.query.results.assumptions import LiveDataFits
 from crystalperf.query.results.refusals import MemoryRunsOut
 from crystalperf.query.run import Run
 from crystalperf.query.text.sentences import lines_of
@@ -22,6 +23,7 @@ from tests.spark_logs import MIB, Stage, Task, write
 
 POLLED = {"spark.executor.metrics.pollingInterval": "1s"}
 SMALL_USE = {"JVMHeapMemory": 400, "OnHeapExecutionMemory": 200, "OnHeapUnifiedMemory": 220}
+COLLECTED = {"MajorGCCount": 3 / MIB}
 LARGE_USE = {"JVMHeapMemory": 3800, "OnHeapExecutionMemory": 200, "OnHeapUnifiedMemory": 220}
 
 
@@ -124,12 +126,21 @@ def test_without_metrics_nothing_is_needed(tmp_path: Path) -> None:
 
 
 def test_less_memory_than_used_would_run_out(tmp_path: Path) -> None:
-    run = profiled(tmp_path, LARGE_USE)
+    run = profiled(tmp_path, {**LARGE_USE, **COLLECTED})
     found, _ = needed(run)
     (refusal,) = run.predict("memory=0.5x").refused
     assert refusal == MemoryRunsOut(2048 * MIB, found.floor_bytes)
     assert found.floor_bytes > 2048 * MIB
     assert not any(isinstance(each, MemoryRunsOut) for each in run.predict("memory=0.99x").refused)
+
+
+def test_without_much_collecting_use_may_be_garbage(tmp_path: Path) -> None:
+    run = profiled(tmp_path, LARGE_USE, peak_memory_mib=50)
+    found, _ = needed(run)
+    assert found.floor_bytes == 450 * MIB
+    prediction = run.predict("memory=0.5x")
+    assert not prediction.refused
+    assert LiveDataFits(2048 * MIB, found.safe_bytes) in prediction.assumptions
 
 
 @pytest.mark.parametrize("damage", ["null", '"many"', "{}", '{"JVMHeapMemory": null}', '{"JVMHeapMemory": 1e300}'])
@@ -145,7 +156,7 @@ def test_damaged_metrics_are_left_out(tmp_path: Path, damage: str) -> None:
 
 def test_a_heap_near_its_limit_is_said_if_collections_show_it(tmp_path: Path) -> None:
     """Garbage alone fills any heap, without a full collection."""
-    for name, peaks, expected in (("full", {**LARGE_USE, "MajorGCCount": 3 / MIB}, 1), ("garbage", LARGE_USE, 0)):
+    for name, peaks, expected in (("full", {**LARGE_USE, **COLLECTED}, 1), ("garbage", LARGE_USE, 0)):
         (tmp_path / name).mkdir()
         measured = profiled(tmp_path / name, peaks).verdict().debug.measurements
         found = [each for each in measured if isinstance(each, HeapNearLimit)]

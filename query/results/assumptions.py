@@ -259,6 +259,15 @@ class SpillingScales(Assumption):
 
 
 @dataclass(frozen=True)
+class LiveDataFits(Assumption):
+    """Live data fits into `memory_bytes`, less than `safe_bytes`, in which all fits that was in use, garbage too."""
+
+    kind: ClassVar[str] = "live-data-fits"
+    memory_bytes: float
+    safe_bytes: float
+
+
+@dataclass(frozen=True)
 class PeakFits(Assumption):
     """Every task's peak memory still fits; cached and long-lived data do not count."""
 

@@ -213,6 +213,14 @@ def spilling_scales(assumed: kinds.SpillingScales, words: Words) -> str:
     return f"spilling, {100 * assumed.share:.0f} % of {words.vocabulary.task} time by samples, scales with its bytes"
 
 
+@CORE.of(kinds.LiveDataFits)
+def live_data_fits(assumed: kinds.LiveDataFits, words: Words) -> str:
+    return (
+        f"live data fits into {assumed.memory_bytes / 2**20:.0f} MiB, or {words.vocabulary.workers} run out of memory:"
+        f" only {assumed.safe_bytes / 2**20:.0f} MiB are known to suffice"
+    )
+
+
 @CORE.of(kinds.PeakFits)
 def peak_fits(_assumed: kinds.PeakFits, words: Words) -> str:
     return (

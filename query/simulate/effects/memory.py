@@ -12,6 +12,7 @@ from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.results.assumptions import (
     Assumption,
     GarbageCollectionScales,
+    LiveDataFits,
     MemorySufficed,
     MissingMemory,
     PeakFits,
@@ -91,6 +92,9 @@ def apply(state: State, scenario: Scenario) -> State:
             assumed = [PeakFits()]
         if times > 1:
             assumed.append(GarbageCollectionScales(request.gc, times))
+        wanted, use = (request.memory or 0.0) * request.ratio, execution.memory_use
+        if use is not None and wanted < use.safe_bytes:
+            assumed.append(LiveDataFits(wanted, use.safe_bytes))
     return replace(state, parts_ms=parts).assuming(*assumed)
 
 
