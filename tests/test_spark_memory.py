@@ -134,7 +134,7 @@ def test_less_memory_than_used_would_run_out(tmp_path: Path) -> None:
     assert not any(isinstance(each, MemoryRunsOut) for each in run.predict("memory=0.99x").refused)
 
 
-def test_without_much_collecting_use_may_be_garbage(tmp_path: Path) -> None:
+def test_without_a_full_collection_use_may_be_garbage(tmp_path: Path) -> None:
     run = profiled(tmp_path, LARGE_USE, peak_memory_mib=50)
     found, _ = needed(run)
     assert found.floor_bytes == 450 * MIB

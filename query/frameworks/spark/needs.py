@@ -26,9 +26,6 @@ OVERSIZED = 2.0
 NEAR = 0.8
 """Share of the heap from which the floor is near it: a heap of 20 % less would likely not do."""
 
-MUCH_COLLECTING = 0.1
-"""Share of task time in garbage collection that shows that a heap is full of live data."""
-
 MOST_OF_TIME = 0.9
 """Share of task time in stages with memory metrics from which their peaks count as those of the run."""
 
@@ -108,14 +105,14 @@ def memory_use(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, s
 def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
     """That executors had far more heap than they needed, or hardly more.
 
-    The latter only if collections show it: garbage alone fills any heap.
+    The latter only if full collections show it: garbage alone fills any heap.
     """
     found = needs(connection, execution.properties)
     if found is None:
         return []
     if found.is_polled and found.heap_bytes >= OVERSIZED * found.safe_bytes:
         return [HeapOversized(found.heap_bytes, found.used_bytes, found.safe_bytes)]
-    if found.floor_bytes >= NEAR * found.heap_bytes and (found.full_gcs or found.gc_share >= MUCH_COLLECTING):
+    if found.floor_bytes >= NEAR * found.heap_bytes and found.full_gcs:
         return [HeapNearLimit(found.heap_bytes, found.floor_bytes, found.gc_share, found.full_gcs)]
     return []
 
