@@ -34,8 +34,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m lab.memory", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     search = commands.add_parser("run", help="make the runs of all jobs, or continue with the missing ones")
-    shown = commands.add_parser("table", help="the needed heap by one log, and the smallest that works")
-    check = commands.add_parser("check", help="run each job once in the heap that its log shows to be needed")
+    shown = commands.add_parser("table", help="the safe heap by one log, and the smallest that works")
+    check = commands.add_parser("check", help="run each job once in the heap that its log shows to be safe")
     for each in (search, check, shown):
         each.add_argument("--out", type=Path, default=Path("lab-runs/memory"), metavar="DIR", help="folder of the rows")
     search.add_argument("--only", action="append", metavar="JOB", help=f"jobs: {', '.join(JOBS)}")
@@ -61,9 +61,9 @@ def _run(given: argparse.Namespace) -> None:
 def _check(given: argparse.Namespace) -> None:
     known = {(each["job"], each["heap_mib"]) for each in read_rows(given.out, CHECKS)}
     waiting = [
-        (each.job, each.needed)
+        (each.job, each.safe)
         for each in (compared(given.out, row, sampled=given.sampled) for row in read_rows(given.out))
-        if (each.job, each.needed) not in known
+        if (each.job, each.safe) not in known
     ]
     for name, heap_mib in _in_time(waiting, given.limit):
         tried = run(name, heap_mib, given.out.resolve() / f"work-{name}")

@@ -1,4 +1,4 @@
-"""The table: the heap that one roomy run shows to be needed, next to the smallest that works."""
+"""The table: the heap that one roomy run shows to be safe, next to the smallest that works."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lab.memory.search import SLOWER, STEP
 
 MIB = 1 << 20
 NEAR = 1.3
-"""A needed heap is near the smallest that works if it is at most this many times as large."""
+"""A safe heap is near the smallest that works if it is at most this many times as large."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +26,15 @@ class Compared:
     job: str
     tuning: bool
     used: float
-    floor: float
-    needed: int
+    safe: int
+    needed: float
     smallest: int
-    fastest: int
-    """The smallest heap that took at most 1.2 times the CPU time."""
     works: bool
-    """Whether the needed heap is at least that."""
+    """Whether the safe heap is at least the smallest that works."""
 
     @property
     def near(self) -> bool:
-        return self.needed <= NEAR * self.smallest
+        return self.safe <= NEAR * self.smallest
 
 
 def recorded_needs(out: Path, job: str, *, sampled: bool) -> Needs:
@@ -56,30 +54,27 @@ def recorded_needs(out: Path, job: str, *, sampled: bool) -> Needs:
 def compared(out: Path, row: dict[str, Any], *, sampled: bool = False) -> Compared:
     """The comparison of a row."""
     found = recorded_needs(out, row["job"], sampled=sampled)
-    needed = math.ceil(found.needed_bytes / MIB)
-    least_cpu = row["roomy"]["cpu_s"]
-    well = [each for each in [row["roomy"], *row["tried"]] if each["ended"] == "well"]
-    fast = [each["heap_mib"] for each in well if each["cpu_s"] <= 1.2 * least_cpu]
+    safe = math.ceil(found.safe_bytes / MIB)
+    smallest = row["smallest_mib"]
     return Compared(
-        row["job"], row["tuning"], found.used_bytes / MIB, found.floor_bytes / MIB, needed, row["smallest_mib"],
-        min(fast), needed >= row["smallest_mib"],
-    )  # fmt: skip
+        row["job"], row["tuning"], found.used_bytes / MIB, safe, found.needed_bytes / MIB, smallest, safe >= smallest
+    )
 
 
 def table(out: Path, rows: list[dict[str, Any]], checks: list[dict[str, Any]], *, sampled: bool = False) -> list[str]:
     """The lines of the Markdown table, and the totals of each half."""
     lines = [
-        "| job | half | in use [MiB] | floor | needed | smallest that works | within 1.2x | needed / smallest | run |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| job | half | in use [MiB] | safe | no more spills | smallest that works | safe / smallest | time in safe |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     roomy = {row["job"]: row["roomy"]["cpu_s"] for row in rows}
     ran = {(each["job"], each["heap_mib"]): each for each in checks}
     found = sorted((compared(out, row, sampled=sampled) for row in rows), key=lambda each: (not each.tuning, each.job))
     for each in found:
         cells = (
-            each.job, "tune" if each.tuning else "score", f"{each.used:.0f}", f"{each.floor:.0f}", f"{each.needed:.0f}",
-            str(each.smallest), str(each.fastest),
-            f"{each.needed / each.smallest:.2f}", _ended(ran.get((each.job, each.needed)), roomy[each.job]),
+            each.job, "tune" if each.tuning else "score", f"{each.used:.0f}", str(each.safe), f"{each.needed:.0f}",
+            str(each.smallest), f"{each.safe / each.smallest:.2f}",
+            _ended(ran.get((each.job, each.safe)), roomy[each.job]),
         )  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
     lines.append("")
@@ -87,7 +82,7 @@ def table(out: Path, rows: list[dict[str, Any]], checks: list[dict[str, Any]], *
         half = [each for each in found if each.tuning is tuning]
         if half:
             lines.append(
-                f"{'Tuning' if tuning else 'Scoring'} half, {len(half)} jobs: {sum(each.works for each in half)} needed"
+                f"{'Tuning' if tuning else 'Scoring'} half, {len(half)} jobs: {sum(each.works for each in half)} safe"
                 f" heaps work (no error, at most {SLOWER:g} times the CPU time), {sum(each.near for each in half)} are"
                 f" within 30 % of the smallest that works (tried in steps of {STEP - 1:.0%})."
             )
@@ -95,7 +90,7 @@ def table(out: Path, rows: list[dict[str, Any]], checks: list[dict[str, Any]], *
 
 
 def _ended(check: dict[str, Any] | None, roomy_s: float) -> str:
-    """How the run with the needed heap ended, and its CPU time."""
+    """How the run with the safe heap ended, and its CPU time."""
     if check is None:
         return ""
     return f"{check['cpu_s'] / roomy_s:.2f}x" if check["ended"] == "well" else str(check["ended"])

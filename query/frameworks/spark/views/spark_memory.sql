@@ -21,7 +21,7 @@
 --                  without spark.executor.processTreeMetrics.enabled
 --   floor_bytes    with a smaller heap, it would likely have run out of memory: own_bytes, if the heap was ever
 --                  collected whole, and at least the heap with which Spark starts
---   safe_bytes     with this heap, all that was in use fits: it runs, but its tasks may spill more
+--   safe_bytes     with this heap, all that was in use fits: it runs, but its tasks may spill more; at least 512 MiB
 --   needed_bytes   the heap that it needed to run as it did, without more spills
 WITH collected AS (
     SELECT heaps.worker_id, stage_id, max(used_bytes) AS left_bytes
@@ -62,7 +62,8 @@ given AS (
         worker_id,
         memory_bytes AS heap_bytes,
         coalesce(try_cast(nullif(properties['spark.memory.fraction'], '') AS DOUBLE), 0.6) AS share,
-        300 * 1024 * 1024 AS reserved_bytes
+        300 * 1024 * 1024 AS reserved_bytes,
+        512 * 1024 * 1024 AS least_bytes
     FROM workers, runs
 )
 SELECT
@@ -73,7 +74,7 @@ SELECT
     -- Only a full collection shows what is alive: young ones leave dead objects, in the lab 1168 MiB of a job that works
     -- in a heap of 460.
     greatest(CASE WHEN full_gcs > 0 THEN own_bytes END, 1.5 * reserved_bytes)::BIGINT AS floor_bytes,
-    greatest(1.1 * used_bytes, 1.5 * reserved_bytes)::BIGINT AS safe_bytes,
-    greatest(1.1 * used_bytes, managed_bytes / share + reserved_bytes, 1.5 * reserved_bytes)::BIGINT AS needed_bytes
+    greatest(1.1 * used_bytes, least_bytes)::BIGINT AS safe_bytes,
+    greatest(1.1 * used_bytes, managed_bytes / share + reserved_bytes, least_bytes)::BIGINT AS needed_bytes
 FROM peaks JOIN ran USING (worker_id) JOIN given USING (worker_id)
 ORDER BY worker_id
