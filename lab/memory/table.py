@@ -63,10 +63,9 @@ def compared(out: Path, row: dict[str, Any], *, sampled: bool = False) -> Compar
 
 def table(out: Path, rows: list[dict[str, Any]], checks: list[dict[str, Any]], *, sampled: bool = False) -> list[str]:
     """The lines of the Markdown table, and the totals of each half."""
-    lines = [
-        "| job | half | in use [MiB] | safe | no more spills | smallest that works | safe / smallest | time in safe |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    heads = ["job", "half", "in use [MiB]", "safe", "no more spills", "smallest that works", "safe / smallest"]
+    heads += ["time in safe"] if checks else []
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     roomy = {row["job"]: row["roomy"]["cpu_s"] for row in rows}
     ran = {(each["job"], each["heap_mib"]): each for each in checks}
     found = sorted((compared(out, row, sampled=sampled) for row in rows), key=lambda each: (not each.tuning, each.job))
@@ -76,7 +75,7 @@ def table(out: Path, rows: list[dict[str, Any]], checks: list[dict[str, Any]], *
             str(each.smallest), f"{each.safe / each.smallest:.2f}",
             _ended(ran.get((each.job, each.safe)), roomy[each.job]),
         )  # fmt: skip
-        lines.append(f"| {' | '.join(cells)} |")
+        lines.append(f"| {' | '.join(cells[: len(heads)])} |")
     lines.append("")
     for tuning in (True, False):
         half = [each for each in found if each.tuning is tuning]
