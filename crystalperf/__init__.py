@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from crystalperf.query.results.page import PageData
     from crystalperf.query.results.recommendations import Candidate
     from crystalperf.query.results.refusals import Refusal
-    from crystalperf.query.results.tuning import Tuning
+    from crystalperf.query.results.tuning import Goal, Tuning
     from crystalperf.query.results.words import Words
     from crystalperf.query.run import Other, compare, ledger, tune
     from crystalperf.query.sql.rows import Rows
@@ -47,6 +47,7 @@ __all__ = [
     "Frontend",
     "Function",
     "Functions",
+    "Goal",
     "Header",
     "Index",
     "Ledger",
@@ -87,7 +88,7 @@ _WHERE = {
     "crystalperf.query.advise.candidates": ("Candidate",),
     "crystalperf.query.frameworks.registry": ("Settings",),
     "crystalperf.query.results.refusals": ("Refusal",),
-    "crystalperf.query.results.tuning": ("Tuning",),
+    "crystalperf.query.results.tuning": ("Goal", "Tuning"),
     "crystalperf.query.results.words": ("Words",),
     "crystalperf.query.run": ("Other", "compare", "ledger", "tune"),
 }

@@ -394,7 +394,7 @@ class Run:
         here = machine_prices.PriceRequest(next(each for each in known if each.name == ran_on), int(workers), ())
         return machine_prices.chosen(self.baseline(), here, offers, deadline_ms)
 
-    def tuned_job(self, name: str) -> configurations.Job:
+    def _tuned_job(self, name: str) -> configurations.Job:
         """The run as a search for a configuration needs it.  Raises NoAnswerError if its framework has no such part."""
         find, execution = self._advisor().tunable, self._load(ALL)
         if find is None:
@@ -699,7 +699,7 @@ def tune(
         raise InputError(f"{wrong.name}: is a run of another framework than {others[0].name}; tune one job at a time")
     known = configurations.prices_of(prices, ran_on)
     wanted = configurations.limits_of(_listed(limits), first.header().vocabulary, deadline_ms)
-    jobs = [each.run.tuned_job(each.name) for each in others]
+    jobs = [each.run._tuned_job(each.name) for each in others]
     answer = Tuner(configurations.Grid(jobs, goal, wanted, known), progress).tune()
     return replace(answer, advice=first._advised(answer.setting))
 

@@ -21,10 +21,10 @@ from crystalperf.query.frameworks.spark.recommendations import (
     AskForPartitions,
     GiveSchema,
     MoreLocalSlots,
-    SetPartitions,
     SpreadRows,
 )
 from crystalperf.query.frameworks.spark.remarks import PythonFunctions
+from crystalperf.query.frameworks.spark.rewrites import EnableAdaptive
 from crystalperf.query.frameworks.spark.udfs import functions
 from crystalperf.query.recordings.jfr import Stacks
 from crystalperf.query.results.answers import Verdict
@@ -93,17 +93,17 @@ def test_the_start_is_one_thing_and_comes_last(verdicts: dict[str, Verdict]) -> 
 
 def test_too_many_partitions_lead(verdicts: dict[str, Verdict]) -> None:
     first = verdicts["builder-settings"].recommendations[0]
-    assert isinstance(first, SetPartitions)
-    assert [(each.name, each.before) for each in first.settings] == [("spark.sql.shuffle.partitions", 800)]
+    assert isinstance(first, EnableAdaptive)
+    assert (first.because, first.stages.tasks) == ("starting-tasks", 800)
 
 
 def test_a_setting_of_the_builder_is_changed_there(verdicts: dict[str, Verdict]) -> None:
     verdict = verdicts["builder-settings"]
     (change,) = verdict.recommendations[0].settings
-    assert (change.after, change.set_by) == (8, "program")
-    first, second = lines_of(verdict.recommendations[0], verdict.debug.words)
-    assert first.startswith('.config("spark.sql.shuffle.partitions", "8")')
-    assert second.startswith("--conf spark.sql.shuffle.partitions=8")
+    assert (change.after, change.set_by) == (True, "program")
+    _, first, second = lines_of(verdict.recommendations[0], verdict.debug.words)
+    assert first.startswith('.config("spark.sql.adaptive.enabled", "true")')
+    assert second.startswith("--conf spark.sql.adaptive.enabled=true")
 
 
 @pytest.mark.parametrize(

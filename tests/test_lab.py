@@ -31,6 +31,7 @@ ROOMS: dict[str, set[str]] = {
     "costs": {"runs"},
     "score": {"costs", "flink", "machine", "runs"},
     "advice": {"machine", "runs"},
+    "memory": {"machine", "runs"},
     "checks": set(),
     "damage": set(),
     "measure": set(),

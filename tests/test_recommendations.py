@@ -468,9 +468,9 @@ def test_machines_cost_what_the_run_reserves_with_them(tmp_path: Path) -> None:
     assert cpu.cost.other_machines
     free = [each for each in verdict.recommendations if each.price != "machine"]
     assert all(each.cost is None for each in free)
-    told = as_json(verdict)["recommendations"][verdict.recommendations.index(more)]["cost"]
+    shown = as_json(verdict)["recommendations"][verdict.recommendations.index(more)]["cost"]
     known = {"before_s": round(more.cost.before_s, 3), "after_s": round(more.cost.after_s, 3)}
-    assert told == {"unit": "core", **known, "other_machines": False}
+    assert shown == {"unit": "core", **known, "other_machines": False}
 
 
 def test_bounds_and_purchases_rank_at_half_their_gain(tmp_path: Path) -> None:

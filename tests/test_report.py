@@ -324,7 +324,7 @@ def test_a_page_says_the_essential_without_a_script(data: Any, page_data: PageDa
 
 
 def test_a_page_says_what_the_terminal_says(page_data: PageData, crystalperf: Answer, run: Run) -> None:
-    _, out, _ = crystalperf("analyze", run.path)
+    _, out, _ = crystalperf("analyze", run.path, "--full")
     words = " ".join(out.split())
     page_text = page_data.page_text
     for sentence in (

@@ -34,7 +34,7 @@ BOTTLENECKS = {
     "busy-driver": ("driver", 2768, ["driver"]),
     "cut-off": ("no worker", 7851, ["no-worker", "driver", "starting-tasks", "at-start"]),
     "dropped-events": ("start", 7044, ["driver", "at-start", "samples"]),
-    "failed-at-end": ("start", 8208, ["outcome", "driver", "delegated", "at-start"]),
+    "failed-at-end": ("start", 8208, ["outcome", "delegated", "driver", "at-start"]),
     "idle-shell": ("driver", 4105, ["driver", "samples"]),
     "lost-executor": ("delegated", 15328, ["delegated", "no-worker", "workers", "at-start"]),
     "micro-batches": ("no scope", 3816, ["no-scope", "driver"]),

@@ -93,7 +93,7 @@ def test_search_passes_over_impossible_points() -> None:
 @pytest.mark.parametrize("goal", ["time", "cost"])
 @pytest.mark.parametrize("limits", [Limits(), Limits(cores=8, memory=8 * 2**30)])
 def test_search_finds_what_exhaustive_search_of_a_real_run_finds(goal: Goal, limits: Limits) -> None:
-    job = profiled(DEMO).tuned_job("demo")
+    job = profiled(DEMO)._tuned_job("demo")
     knobs = [replace(each, values=each.values[::3]) for each in job.tunable.knobs if each.key != "split"]
     grid = Grid([replace(job, tunable=replace(job.tunable, knobs=tuple(knobs)))], goal, limits)
     tuner = Tuner(grid)
@@ -136,7 +136,7 @@ def test_memory_of_executors_includes_their_overhead() -> None:
 
 
 def test_less_memory_than_tasks_used_is_impossible() -> None:
-    job = profiled(DEMO).tuned_job("demo")
+    job = profiled(DEMO)._tuned_job("demo")
     need = job.tunable.least_bytes
     assert need is not None
     grid = Grid([job], "time", Limits(memory=2 * (need(2) + 384 * 2**20) - 2**20))

@@ -30,6 +30,7 @@ from crystalperf.query.results.findings import (
     IdleSlots,
     NoScope,
     NoWorker,
+    ShortOfCpus,
     Spilling,
     StageFinding,
     StartingTasks,
@@ -136,7 +137,9 @@ def _is_answer(found: Finding) -> bool:
 def _follow(found: Finding) -> Candidate:
     price: Price = "inspect" if found.advice is None else found.advice.price
     value = FollowAdvice(price=price, because=found.kind, saving=Saving(found.basis), finding=found)
-    return Candidate(value, at_most_ms=found.cost_ms)
+    # Where CPUs are short, tasks on idle slots would wait for them as well.
+    covers = frozenset({IdleSlots.kind}) if isinstance(found, ShortOfCpus) else frozenset[str]()
+    return Candidate(value, at_most_ms=found.cost_ms, covers=covers)
 
 
 def _cores(connection: duckdb.DuckDBPyConnection) -> float:

@@ -4,7 +4,7 @@ The saving of a change is its prediction, or at most the cost of the finding tha
 counts.  Changes that a failed or unmeasured run needs first rank above all.  The order of the others (`ordered`):
 
 1. changes of the program, then of settings, then those that need machines or whose cause has yet to be found;
-2. in each of these classes, the largest saving first.
+2. in each of these classes, the largest saving first; of a guess, half counts.
 
 Three kinds come after all others, in this order: a change that may make the run longer, by its range; a small saving,
 of less than MINOR of the runtime or MINOR_OF_LARGEST of the largest; the start, which every run has.  Less memory,
@@ -47,6 +47,9 @@ MINOR = 0.02
 
 MINOR_OF_LARGEST = 0.1
 """A saving of less than this share of the largest is small."""
+
+GUESS_WEIGHT = 0.5
+"""The weight of a guessed saving."""
 
 _CLASSES: Mapping[Price, int] = {"code": 0, "setting": 1, "machine": 2, "inspect": 2, "record": 3}
 
@@ -96,7 +99,8 @@ def ordered(found: Sequence[Recommendation], runtime_ms: float) -> list[Recommen
     def key(each: Recommendation) -> tuple[bool, bool, bool, int, float]:
         saving = each.saving
         is_minor = saving.expected_ms < minor_ms
-        return _is_start(each), is_minor, saving.may_lengthen, _CLASSES[each.price], -saving.expected_ms
+        worth_ms = saving.expected_ms * (GUESS_WEIGHT if saving.basis == "guessed" else 1.0)
+        return _is_start(each), is_minor, saving.may_lengthen, _CLASSES[each.price], -worth_ms
 
     return sorted(found, key=key)
 
