@@ -248,10 +248,18 @@ _OWN = (
         edits={"avoid-broadcast": (("broadcast(users)", "users"),)},
     ),
     Case("spill", "a sort in a small heap", conf={"spark.driver.memory": "600m"}),
-    Case("missing-cache", "the same rows computed five times"),
+    Case(
+        "missing-cache",
+        "the same rows computed five times",
+        edits={"follow-advice:repeated-reads": (("512), 512))", "512), 512)).cache()"),)},
+    ),
     Case("small-heap-cache", "a cache that does not fit", conf={"spark.driver.memory": "800m"}),
     Case("driver-loop", "Python work on the driver"),
-    Case("many-queries", "60 queries where one would do"),
+    Case(
+        "many-queries",
+        "60 queries where one would do",
+        edits={"follow-advice:repeated-reads": (('/events.parquet")', '/events.parquet").select("user").cache()'),)},
+    ),
     Case(
         "wide-window",
         "a window without a partition",
@@ -266,7 +274,9 @@ _OWN = (
     Case(
         "many-output-files",
         "1 000 output files",
-        edits={"ask-for-partitions": ((".repartition(1000)", ".repartition(2)"),)},
+        edits=dict.fromkeys(
+            ("ask-for-partitions", "follow-advice:small-output"), ((".repartition(1000)", ".repartition(2)"),)
+        ),
     ),
     Case("hash-rows", "computing, on one slot", slots=1),
     *_PLANS,
