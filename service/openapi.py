@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -99,23 +98,33 @@ def _problem(status: int) -> dict[str, Any]:
 
 
 def _answers() -> dict[str, Any]:
-    """The schemas of docs/schema as components; definitions inside a schema become components too."""
+    """The schemas of docs/schema as components; definitions inside a schema become components too.
+
+    If two schemas define a name differently, the component of the second one is named after its schema, too.
+    """
     found: dict[str, Any] = {}
+    first: dict[str, Any] = {}
     for kind, schema in schemas().items():
+        parts = schema.get("$defs", {})
+        names = {
+            name: name if first.setdefault(name, part) == part else f"{kind}-{name}" for name, part in parts.items()
+        }
         plain = {key: value for key, value in schema.items() if key not in ("$schema", "$defs")}
-        found[kind] = _moved(plain)
-        for name, part in schema.get("$defs", {}).items():
-            found[name] = _moved(part)
+        found[kind] = _moved(plain, names)
+        found |= {names[name]: _moved(part, names) for name, part in parts.items()}
     return found
 
 
-def _moved(schema: Any) -> Any:
+def _moved(schema: Any, names: Mapping[str, str]) -> Any:
+    """A schema whose references are to components, by the names that its definitions have there."""
     if isinstance(schema, dict):
         return {
-            key: re.sub(r"^#/\$defs/", "#/components/schemas/", value) if key == "$ref" else _moved(value)
+            key: f"#/components/schemas/{names[value.removeprefix('#/$defs/')]}"
+            if key == "$ref" and value.startswith("#/$defs/")
+            else _moved(value, names)
             for key, value in schema.items()
         }
-    return [_moved(each) for each in schema] if isinstance(schema, list) else schema
+    return [_moved(each, names) for each in schema] if isinstance(schema, list) else schema
 
 
 def _rows() -> dict[str, Any]:

@@ -32,11 +32,11 @@ GOLDEN = {
 
 BOTTLENECKS = {
     "busy-driver": ("driver", 2768, ["driver"]),
-    "cut-off": ("no worker", 7851, ["no-worker", "driver", "starting-tasks", "at-start"]),
+    "cut-off": ("no worker", 7851, ["starting-tasks", "driver", "no-worker", "at-start"]),
     "dropped-events": ("start", 7044, ["driver", "at-start", "samples"]),
     "failed-at-end": ("start", 8208, ["outcome", "delegated", "driver", "at-start"]),
     "idle-shell": ("driver", 4105, ["driver", "samples"]),
-    "lost-executor": ("delegated", 15328, ["delegated", "no-worker", "workers", "at-start"]),
+    "lost-executor": ("delegated", 15328, ["delegated", "workers", "no-worker", "at-start"]),
     "micro-batches": ("no scope", 3816, ["no-scope", "driver"]),
     "nested-queries": ("start", 9865, ["driver", "cpu_speed", "at-start", "samples"]),
     "out-of-heap": ("no worker", 14105, ["outcome", "starting-tasks", "driver", "at-start"]),
@@ -44,13 +44,13 @@ BOTTLENECKS = {
     "skewed-key": (
         "cpu",
         17510,
-        ["straggler", "no-worker", "spilling", "driver", "cpu_speed", "workers", "at-start", "samples"],
+        ["straggler", "spilling", "driver", "cpu_speed", "workers", "no-worker", "at-start", "samples"],
     ),
     "speculative-copies": ("delegated", 12592, ["delegated", "no-worker"]),
     "survived-failure": (
         "no worker",
         5941,
-        ["no-worker", "driver", "delegated", "starting-tasks", "cpu_speed", "at-start"],
+        ["starting-tasks", "delegated", "driver", "cpu_speed", "no-worker", "at-start"],
     ),
     "threads": ("driver", 3785, ["driver", "samples"]),
     "tiny-tasks": ("start", 5479, ["starting-tasks", "at-start"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -22,7 +23,6 @@ from crystalperf.query.advise.tuning import Tuner
 from crystalperf.query.frameworks.spark.partitions import LARGEST_PART, OPEN_COST, Parallelism, split_tasks
 from crystalperf.query.results.tuning import Goal, Tuning
 from crystalperf.query.text.tuning import fragment
-from tests.reading import profiled
 
 LAB = Path(__file__).parent.parent / "lab" / "recordings"
 DEMO = LAB / "demo-q9"
@@ -30,6 +30,14 @@ BUILDER = LAB / "first-hour" / "builder-settings.zstd"
 LOCAL = LAB / "first-hour" / "small-files.zstd"
 
 Answer = Callable[..., tuple[int, str, str]]
+
+
+@cache
+def profiled(path: Path) -> cp.Run:
+    """The run of a log, in a file of its own: the shared cache has the demo's under the same name."""
+    folder = Path(os.environ["CRYSTALPERF_HOME"]).parent / "tuning"
+    folder.mkdir(exist_ok=True)
+    return cp.profile([path], output=folder / f"{path.stem}.duckdb")
 
 
 @cache
