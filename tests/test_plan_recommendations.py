@@ -74,7 +74,7 @@ def shuffled(
     )  # fmt: skip
     if above is not None:
         aggregate = Operator("HashAggregate", "HashAggregate(keys=[item#2], functions=[max(x#3)])", {}, [exchange])
-        exchange = Operator("Filter", "Filter (x#3 > 7)", {ROWS: {2: above}}, [aggregate])
+        exchange = Operator("Filter", "Filter (x#3 > 7)", {ROWS: {2: above}} if above else {}, [aggregate])
     return Operator("Sort", f"Sort [item#{stage_number} ASC]", {}, [exchange])
 
 
@@ -111,6 +111,12 @@ def test_a_side_that_spark_estimates_too_large_gets_a_hint(tmp_path: Path) -> No
     assert found.join.small.rows == 2000
     assert found.join.small.size_bytes == pytest.approx(2000 * 60 * MIB / 1e6)
     assert "join(broadcast(small)" in lines(verdict, found)[0]
+
+
+def test_a_filter_that_keeps_no_row_has_no_metric(tmp_path: Path) -> None:
+    small = shuffled(1, 1e6, 60 * MIB, 900 * MIB, "events", above=0)
+    (found,) = of(reported(tmp_path, join(LARGE, small), JOINING), rewrites.BroadcastSmallSide)
+    assert found.join.small.rows == 0
 
 
 @pytest.mark.parametrize("kind", ["LeftOuter", "LeftSemi", "LeftAnti", "FullOuter", "RightOuter"])

@@ -144,7 +144,9 @@ def shuffled_joins(plan: Plan, details: Mapping[str, StageStats]) -> Iterator[Sh
 
 def _input(plan: Plan, node: Node) -> Input | None:
     rows, size = plan.rows(node), amount(node, WRITTEN_BYTES)
-    if rows is None or rows <= 0:
+    if rows is None and node.what.kind == "filter":
+        rows = 0.0  # a metric that stays 0 is not in the log
+    if rows is None:
         return None
     if node.what.kind == "exchange" and size is not None:
         return Input(node, rows, size)
