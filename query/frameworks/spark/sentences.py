@@ -364,11 +364,11 @@ def heap_oversized(found: remarks.HeapOversized, _words: Words) -> str:
 
 @SENTENCES.of(remarks.HeapNearLimit)
 def heap_near_limit(found: remarks.HeapNearLimit, _words: Words) -> str:
-    collected = f"{100 * found.gc_share:.0f} % of task time was garbage collection"
+    collected = f"{100 * found.gc_share:.0f} % of task time in GC"
     whole = f", {counted(found.full_gcs, 'full collection')}" if found.full_gcs else ""
     return (
-        f"The heap of {volume(found.heap_bytes)} is near its limit ({collected}{whole}): with less than"
-        f" {volume(found.floor_bytes)}, executors would likely run out of memory"
+        f"The heap of {volume(found.heap_bytes)} is near its limit ({collected}{whole}):"
+        f" less than {volume(found.floor_bytes)} would likely run out"
     )
 
 
