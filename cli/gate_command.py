@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +11,8 @@ from crystalperf.cli.output import progress, write, write_answer
 from crystalperf.cli.page import Page
 from crystalperf.cli.runs import find_run
 from crystalperf.cli.text import printable
-from crystalperf.indexes.errors import InputError, SettingError
-from crystalperf.indexes.temporary import building_folder
+from crystalperf.cli.writing import write_file
+from crystalperf.indexes.errors import SettingError
 from crystalperf.query.compare import budgets as parsing
 from crystalperf.query.compare.gate import gate as check
 from crystalperf.query.frameworks.registry import get
@@ -60,7 +59,7 @@ def gate(
         if target is None:
             write(text)
         else:
-            _save(target, text)
+            write_file(target, text)
     if as_json:
         write_answer(answer)
     elif all(target is not None for _, target in wanted):
@@ -114,20 +113,6 @@ def _check_targets(targets: Sequence[Path], read: Sequence[str]) -> None:
         if target.resolve() in seen:
             raise SettingError(f"{target}: is named for two formats; give each format its own file")
         seen.add(target.resolve())
-
-
-def _save(target: Path, text: str) -> None:
-    """Write the outcome: a file is complete or as before, a pipe or device is written to.  Raises InputError."""
-    try:
-        if (target.exists() and not target.is_file()) or not target.parent.is_dir():
-            target.write_text(text, encoding="utf-8")
-            return
-        with building_folder(target.resolve()) as folder:
-            made = folder / "made"
-            made.write_text(text, encoding="utf-8")
-            os.replace(made, target.resolve())
-    except OSError as error:
-        raise InputError(f"{target}: cannot be written ({error.strerror or error}); choose another file") from error
 
 
 def gate_text(answer: Gate) -> str:

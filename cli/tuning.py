@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +11,8 @@ from crystalperf.cli.page import Page
 from crystalperf.cli.parts import listed
 from crystalperf.cli.runs import find_run
 from crystalperf.cli.text import change, printable, time_unit
+from crystalperf.cli.writing import write_file
 from crystalperf.indexes.errors import InputError, SettingError
-from crystalperf.indexes.temporary import building_folder
 from crystalperf.query.text.sentences import lines_of, texts_of
 from crystalperf.query.text.tuning import (
     fragment,
@@ -71,7 +70,7 @@ def tune(
             progress=step,
         )
     if target is not None:
-        _save(target, fragment(answer))
+        write_file(target, fragment(answer))
     if as_json:
         write_answer(answer)
     else:
@@ -91,17 +90,6 @@ def _target(output: str, inputs: Sequence[str], *, force: bool) -> Path:
     if target.exists() and not (force and target.is_file()):
         raise InputError(f"{output}: exists already; choose another file, or replace it with --force")
     return target
-
-
-def _save(target: Path, text: str) -> None:
-    """Write the fragment: the file is complete, or as before.  Raises InputError."""
-    try:
-        with building_folder(target.resolve()) as folder:
-            made = folder / "made"
-            made.write_text(text, encoding="utf-8")
-            os.replace(made, target.resolve())
-    except OSError as error:
-        raise InputError(f"{target}: cannot be written ({error.strerror or error}); choose another file") from error
 
 
 def tuning_text(answer: Tuning) -> str:

@@ -50,7 +50,6 @@ _WRAPPED = re.compile(
 _ARITHMETIC = re.compile(rf"\(({_COLUMN}) ([-+*/]) [\d.]+\)")
 _PYTHON = re.compile(r"pythonUDF\d+#\d+")
 _NUMBER = re.compile(r"#\d+L?")
-_PASSED = frozenset({"filter", "python", "project", "batchevalpython", "arrowevalpython"})
 
 
 @dataclass(frozen=True)
