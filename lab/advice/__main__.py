@@ -1,7 +1,8 @@
-"""``python -m lab.advice record | run | table | tune --out DIR``: logs of the cases, reruns of advice, tables.
+"""``python -m lab.advice record | claims | run | table | tuned --out DIR``: proof of recommendations by reruns.
 
-``tune`` reruns the configurations of ``crystalperf tune`` and prints their table.  ``record``, ``run`` and ``tune``
-continue where they ended.
+``record`` keeps a log of each case, and ``claims`` reads them with the present code.  ``run`` reruns changes that have
+no row: recommendations, and with ``--tuned`` the configurations of ``crystalperf tune``.  Both continue where they
+ended.  ``table`` and ``tuned`` print what was claimed and what was measured; they need no logs.
 """
 
 from __future__ import annotations
@@ -16,18 +17,22 @@ from pathlib import Path
 from typing import Any
 
 from lab.advice import tuning
+from lab.advice.applying import Applied
 from lab.advice.cases import CASES, Case
-from lab.advice.reruns import Rig, advised, change_id, kept_log, measure, prepare, record
+from lab.advice.claims import RANKS, read_claims, recommended, tuned, write_claims
+from lab.advice.reruns import Rig, change_id, kept_log, measure, prepare, record
 from lab.advice.score import Row, table
 from lab.errors import LabError
 
 ROWS = "rows.jsonl"
+RESULTS = Path(__file__).parent / "results"
 
 
-def read_rows(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a folder, in the order in which they were made."""
+def read_rows(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """The rows of a folder by case and change; the last one counts."""
     file = folder / ROWS
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    return {(row["case"], row["change"]): row for row in rows}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -36,17 +41,23 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     recorded = commands.add_parser("record", help="run each case once, and keep its log")
-    run = commands.add_parser("run", help="rerun the recommendations that have no row")
-    shown = commands.add_parser("table", help="claims, and what the reruns saved")
-    whole = commands.add_parser("tune", help="rerun tuned configurations that have no row, and print their table")
-    whole.add_argument("--table", action="store_true", help="print the table only")
-    for each in (recorded, run, shown, whole):
-        each.add_argument("--out", type=Path, default=Path("lab-runs/advice"), metavar="DIR", help="folder of the rows")
+    read = commands.add_parser("claims", help="keep what the present code says of each log")
+    run = commands.add_parser("run", help="rerun the changes that have no row")
+    shown = commands.add_parser("table", help="claims of recommendations, and what the reruns saved")
+    whole = commands.add_parser("tuned", help="predictions of tuned configurations, and what the reruns took")
+    for each in (recorded, read, run):
+        each.add_argument("--out", type=Path, default=Path("lab-runs/advice"), metavar="DIR", help="folder of the runs")
+    for each in (shown, whole):
+        each.add_argument("--out", type=Path, default=RESULTS, metavar="DIR", help="folder of claims and rows")
+    for each in (recorded, read, run, shown, whole):
         each.add_argument("--only", action="append", metavar="CASE", help=f"cases: {', '.join(CASES)}")
-    for each in (recorded, run, whole):
+    for each in (recorded, run):
         each.add_argument("--limit", type=float, metavar="MINUTES", help="begin no case later")
     for each in (run, shown):
-        each.add_argument("--ranks", type=int, default=1, metavar="N", help="recommendations of each case (default 1)")
+        each.add_argument(
+            "--ranks", type=int, default=1, metavar="N", help=f"recommendations of each case, 0 to {RANKS} (default 1)"
+        )
+    run.add_argument("--tuned", action="store_true", help="also rerun configurations, and the best recommendation")
     return parser
 
 
@@ -54,56 +65,74 @@ def _record(given: argparse.Namespace, cases: list[Case]) -> None:
     missing = [case for case in cases if not kept_log(case, given.out).exists()]
     rig = _rig(given, missing)
     for case in _in_time(missing, given.limit):
-        record(case, rig, given.out)
-        print(case.name, flush=True)
+        try:
+            record(case, rig, given.out)
+        except LabError as error:
+            print(f"error: {error}", file=sys.stderr)
+        else:
+            print(case.name, flush=True)
+
+
+def _claims(given: argparse.Namespace, cases: list[Case]) -> None:
+    found = read_claims(given.out)
+    for case in cases:
+        log = kept_log(case, given.out)
+        if log.exists():
+            advice = recommended(case, log, os.cpu_count() or 1)
+            configuration, _ = tuned(case, log, os.cpu_count() or 1)
+            found[case.name] = {
+                "case": case.name,
+                "recommendations": [claim for claim, _ in advice],
+                "tuned": configuration,
+            }
+    write_claims(given.out, found)
 
 
 def _run(given: argparse.Namespace, cases: list[Case]) -> None:
     rig = _rig(given, cases)
     rows = read_rows(given.out)
-    measured = {(row["case"], row["change"]) for row in rows}
     for case in _in_time(cases, given.limit):
-        for recommendation, changed in advised(case, record(case, rig, given.out), rig.cores, given.ranks):
-            if not changed.tried or (case.name, change_id(changed)) in measured:
-                continue
-            row = measure(case, changed, rig)
-            measured.add((case.name, row["change"]))
-            with open(given.out / ROWS, "a") as file:
-                file.write(json.dumps(row) + "\n")
-            print(f"{case.name}: {recommendation['kind']}", flush=True)
-
-
-def _table(given: argparse.Namespace, cases: list[Case]) -> list[str]:
-    measured = {(row["case"], row["change"]): row for row in read_rows(given.out)}
-    rows = []
-    for case in cases:
-        log = kept_log(case, given.out)
-        if not log.exists():
+        wanted = _changes(case, record(case, rig, given.out), given)
+        missing = [each for each in wanted if (case.name, change_id(each)) not in rows]
+        if not missing:
             continue
-        advice = advised(case, log, os.cpu_count() or 1, given.ranks)
-        for rank, (recommendation, changed) in enumerate(advice, 1):
-            rows.append(Row(case.name, rank, recommendation, changed, measured.get((case.name, change_id(changed)))))
-        if not advice:
-            rows.append(Row(case.name, 1, None, None, None))
-    return table(rows)
-
-
-def _tune(given: argparse.Namespace, cases: list[Case]) -> list[str]:
-    rows = tuning.read_rows(given.out)
-    cores, found = os.cpu_count() or 1, []
-    rig = None if given.table else _rig(given, cases)
-    for case in cases if rig is None else _in_time(cases, given.limit):
-        if rig is None and not kept_log(case, given.out).exists():
+        try:
+            made = measure(case, missing, rig)
+        except LabError as error:
+            print(f"error: {error}", file=sys.stderr)
             continue
-        log = kept_log(case, given.out) if rig is None else record(case, rig, given.out)
-        each = tuning.tuned(case, log, cores)
-        found.append(each)
-        if rig is not None and each.changed is not None and each.key not in rows:
-            rows[each.key] = row = tuning.measure(each, rig)
-            with open(given.out / tuning.ROWS, "a") as file:
-                file.write(json.dumps(row) + "\n")
-            print(f"{case.name}: {each.answer['setting']}", file=sys.stderr, flush=True)
-    return tuning.table(found, rows)
+        with open(given.out / ROWS, "a") as file:
+            file.writelines(json.dumps(row) + "\n" for row in made)
+        print(f"{case.name}: {', '.join(each.how for each in missing)}", flush=True)
+
+
+def _changes(case: Case, log: Path, given: argparse.Namespace) -> list[Applied]:
+    """The changes of a case that are asked for, each once."""
+    cores = os.cpu_count() or 1
+    advice = [changed for _, changed in recommended(case, log, cores)]
+    found = [changed for changed in advice[: given.ranks] if changed.tried]
+    if given.tuned:
+        found += [changed for changed in advice if changed.tried][:1]
+        found += [changed for _, changed in [tuned(case, log, cores)] if changed is not None]
+    return list({change_id(each): each for each in found}.values())
+
+
+def _table(given: argparse.Namespace) -> list[str]:
+    rows, found = read_rows(given.out), []
+    for case, claims in read_claims(given.out).items():
+        if given.only and case not in given.only:
+            continue
+        for rank, claim in enumerate(claims["recommendations"][: given.ranks], 1):
+            found.append(Row(case, rank, claim, rows.get((case, claim["change"]))))
+        if not claims["recommendations"]:
+            found.append(Row(case, 1, None, None))
+    return table(found)
+
+
+def _tuned(given: argparse.Namespace) -> list[str]:
+    rows = read_rows(given.out)
+    chosen = [each for case, each in read_claims(given.out).items() if not given.only or case in given.only]
+    return tuning.table([tuning.tuned(each, rows) for each in chosen])
 
 
 def _rig(given: argparse.Namespace, cases: list[Case]) -> Rig:
@@ -128,14 +157,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if unknown := [name for name in names if name not in CASES]:
             raise LabError(f"There is no case {unknown[0]}; see --help.")
         cases = [CASES[name] for name in names]
-        if given.command == "record":
-            _record(given, cases)
-        elif given.command == "run":
-            _run(given, cases)
-        elif given.command == "tune":
-            print("\n".join(_tune(given, cases)))
+        if given.command in ("table", "tuned"):
+            print("\n".join(_table(given) if given.command == "table" else _tuned(given)))
         else:
-            print("\n".join(_table(given, cases)))
+            {"record": _record, "claims": _claims, "run": _run}[given.command](given, cases)
     except LabError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -46,6 +46,7 @@ class Case:
 _SCHEMA = 'schema="id long, user long, kind string, value double, text string", '
 _IN_FOUR = (("\nrows.withColumn", "\nrows = rows.repartition(4)\nrows.withColumn"),)
 _EXPR = "from pyspark.sql import SparkSession\nfrom pyspark.sql.functions import expr"
+_CACHED = {"follow-advice:repeated-reads": (('/events.parquet")', '/events.parquet").cache()'),)}
 _NO_ADAPTIVE = {"spark.sql.adaptive.enabled": "false"}
 
 _PLANS = (
@@ -68,7 +69,8 @@ _PLANS = (
                     'f"floor(id / 10000) = {part * 10}"',
                     'f"id >= {part * 100000} AND id < {part * 100000 + 10000}"',
                 ),
-            )
+            ),
+            **_CACHED,
         },
     ),
     Case(
@@ -82,12 +84,15 @@ _PLANS = (
     Case(
         "partition-column",
         "a filter that does not name the column of partitions",
-        edits={"prune-partitions": (('f"floor(id', 'f"day = {day} AND floor(id'),)},
+        edits={
+            "prune-partitions": (('f"floor(id', 'f"day = {day} AND floor(id'),),
+            "follow-advice:repeated-reads": (('/by_day")', '/by_day").cache()'),),
+        },
     ),
     Case(
         "sorted-table",
         "a filter on a column by which files are not sorted",
-        edits={"sort-files": (("/events.parquet", "/by_user.parquet"),)},
+        edits={"sort-files": (("/events.parquet", "/by_user.parquet"),), **_CACHED},
     ),
     Case(
         "alternative-keys",
@@ -122,7 +127,12 @@ _PLANS = (
         "an aggregation that a query computes twice",
         edits={"reuse-exchange": (('alias("rows"))', 'alias("rows")).cache()'),)},
     ),
-    Case("reuse-off", "reuse of exchanges is off", conf={"spark.sql.exchange.reuse": "false"}),
+    Case(
+        "reuse-off",
+        "reuse of exchanges is off",
+        conf={"spark.sql.exchange.reuse": "false"},
+        edits={"reuse-exchange": (('alias("last"))', 'alias("last")).cache()'),)},
+    ),
     Case(
         "salted-repartition",
         "rows repartitioned by a hot key",
@@ -141,6 +151,16 @@ _PLANS = (
             "spark.sql.shuffle.partitions": "8",
             "spark.sql.adaptive.advisoryPartitionSizeInBytes": "16m",
             "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": "32m",
+        },
+        edits={
+            "split-keys": (
+                (
+                    '.join(users, "user")',
+                    '.withColumn("salt", (rand() * 8).cast("int")).join('
+                    'users.crossJoin(spark.range(8).selectExpr("int(id) AS salt")), ["user", "salt"])',
+                ),
+                ("import col, max, sha2", "import col, max, rand, sha2"),
+            )
         },
     ),
     Case(
@@ -224,11 +244,31 @@ _OWN = (
         "a pandas function that goes through its rows",
         edits={"profile-python": (("values.map(lambda value: (value * 3 + 1) ** 0.5)", "(values * 3 + 1) ** 0.5"),)},
     ),
-    Case("python-rdd", "an RDD of Python objects"),
+    Case(
+        "python-rdd",
+        "an RDD of Python objects",
+        edits={
+            "profile-python": (
+                ("spark.sparkContext.textFile(", "spark.read.text("),
+                (
+                    'lines.flatMap(lambda line: line.split(",")[4].split("-")).map(lambda word: (word, 1))'
+                    ".reduceByKey(int.__add__)",
+                    'lines.select(explode(split(split("value", ",")[4], "-")).alias("word")).groupBy("word").count()',
+                ),
+                (
+                    "from pyspark.sql import SparkSession",
+                    "from pyspark.sql import SparkSession\nfrom pyspark.sql.functions import explode, split",
+                ),
+            )
+        },
+    ),
     Case(
         "group-by-key",
         "groupByKey with a hot key",
-        edits={"reduce-in-partitions": ((".groupByKey(8).mapValues(sum)", ".reduceByKey(float.__add__, 8)"),)},
+        edits=dict.fromkeys(
+            ("reduce-in-partitions", "profile-python"),
+            ((".groupByKey(8).mapValues(sum)", ".reduceByKey(float.__add__, 8)"),),
+        ),
     ),
     Case(
         "skewed-join",
@@ -265,11 +305,27 @@ _OWN = (
         "a window without a partition",
         edits={"partition-window": (("Window.orderBy", 'Window.partitionBy("kind").orderBy'),)},
     ),
-    Case("cartesian", "a cross join with a filter"),
+    Case(
+        "cartesian",
+        "a cross join with a filter",
+        edits={
+            "join-by-key": (
+                (
+                    'events.crossJoin(users.withColumnRenamed("user", "other"))',
+                    'events.join(users, "user").selectExpr("*", "user AS other")',
+                ),
+            )
+        },
+    ),
     Case(
         "collect-rows",
         "all rows collected into the driver",
         conf={"spark.driver.memory": "4g", "spark.driver.maxResultSize": "3g"},
+        edits={
+            "send-fewer-rows": (
+                ("sum(row.value for row in events.collect())", 'events.selectExpr("sum(value)").first()[0]'),
+            )
+        },
     ),
     Case(
         "many-output-files",

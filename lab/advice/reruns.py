@@ -1,24 +1,27 @@
-"""The runs of a case: the unchanged program once, whose log is kept, then both, interleaved, three times each.
+"""The runs of a case: the unchanged program once, whose log is kept, then with its changes, in turns, three times each.
 
-A row holds the durations of one change of one case, not the recommendation and its claim: the table reads these from
-the kept log with the present code, and looks for the row of that change.
+A row holds the durations of one change of one case.  The recommendation and its claim are read from the kept log with
+the present code (lab.advice.claims), and belong to the row of the same change.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from lab.advice.applying import Applied, apply
+import zstandard
+
+from lab.advice.applying import Applied
 from lab.advice.cases import Case
 from lab.advice.data import make_events
 from lab.errors import LabError
@@ -69,34 +72,33 @@ def unchanged(case: Case) -> Applied:
     return Applied((JOBS / case.file).read_text(), (), "", True)
 
 
-def advised(case: Case, log: Path, cores: int, ranks: int = 1) -> list[tuple[dict[str, Any], Applied]]:
-    """The first ``ranks`` recommendations for a log, each as it is applied to its case."""
-    text = (JOBS / case.file).read_text()
-    recommended = analyze(log)["recommendations"][:ranks]
-    return [(recommendation, apply(case, text, recommendation, cores)) for recommendation in recommended]
-
-
 def change_id(applied: Applied) -> str:
     """The identifier of a change of a case: a digest of its program and of its further arguments."""
     return hashlib.sha256(json.dumps([applied.text, applied.arguments]).encode()).hexdigest()[:12]
 
 
-def measure(case: Case, changed: Applied, rig: Rig) -> dict[str, Any]:
-    """The row of a change: durations in ms of the unchanged and the changed run, in turns."""
+def measure(case: Case, changes: Sequence[Applied], rig: Rig) -> list[dict[str, Any]]:
+    """The rows of changes: durations in ms of the unchanged and of each changed run, in turns.
+
+    The rows share the unchanged runs."""
     before: list[float] = []
-    after: list[float] = []
+    after: list[list[float]] = [[] for _ in changes]
     for _ in range(REPETITIONS):
         before.append(duration_ms(submit(case, unchanged(case), rig)))
-        after.append(duration_ms(submit(case, changed, rig)))
-    return {
-        "case": case.name,
-        "change": change_id(changed),
-        "arguments": list(changed.arguments),
-        "how": changed.how,
-        "before_ms": before,
-        "after_ms": after,
-        "date": time.strftime("%Y-%m-%d"),
-    }
+        for took, changed in zip(after, changes, strict=True):
+            took.append(duration_ms(submit(case, changed, rig)))
+    return [
+        {
+            "case": case.name,
+            "change": change_id(changed),
+            "arguments": list(changed.arguments),
+            "how": changed.how,
+            "before_ms": before,
+            "after_ms": took,
+            "date": time.strftime("%Y-%m-%d"),
+        }
+        for took, changed in zip(after, changes, strict=True)
+    ]
 
 
 def submit(case: Case, applied: Applied, rig: Rig) -> Path:
@@ -146,18 +148,10 @@ def submit(case: Case, applied: Applied, rig: Rig) -> Path:
     return found[0]
 
 
-def analyze(log: Path) -> dict[str, Any]:
-    """The answer of ``crystalperf analyze --json`` for a log."""
-    command = [sys.executable, "-m", "crystalperf", "analyze", str(log), "--json"]
-    with TemporaryDirectory() as home:
-        environment = os.environ | {"CRYSTALPERF_HOME": home, "PYTHONPATH": str(REPOSITORY)}
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=TIMEOUT_S, check=False)
-    if done.returncode:
-        raise LabError(f"crystalperf analyze failed: {done.stderr.strip()}")
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
-
-
 def duration_ms(log: Path) -> float:
-    """The runtime of the application in a log."""
-    return float(analyze(log)["header"]["duration_ms"])
+    """The time from the start to the end of the application in a complete log."""
+    with open(log, "rb") as file:
+        reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+        lines = [line for line in io.TextIOWrapper(reader) if line.startswith('{"Event":"SparkListenerApplication')]
+    start, end = (json.loads(line)["Timestamp"] for line in lines)
+    return float(end - start)

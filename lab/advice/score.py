@@ -7,8 +7,6 @@ import statistics
 from dataclasses import dataclass
 from typing import Any
 
-from lab.advice.applying import Applied
-
 _T_90 = {2: 6.314, 3: 2.920, 4: 2.353, 5: 2.132}
 """Student's t for a two-sided 90 % range, by number of pairs."""
 
@@ -19,15 +17,13 @@ class Row:
 
     Attributes:
         rank: 1 for the first recommendation.
-        recommendation: an entry of ``analyze --json``, or None if the case got none.
-        changed: the case as the recommendation changes it.
-        measured: the row of this change, or None.
+        claim: see lab.advice.claims.recommended; None if the case got no recommendation.
+        measured: the row of its change, or None.
     """
 
     case: str
     rank: int
-    recommendation: dict[str, Any] | None
-    changed: Applied | None
+    claim: dict[str, Any] | None
     measured: dict[str, Any] | None
 
 
@@ -84,14 +80,14 @@ class Proof:
 
 def proof(row: Row) -> Proof | None:
     """The proof of a row; None if nothing was rerun."""
-    if row.measured is None or row.recommendation is None:
+    if row.measured is None or row.claim is None:
         return None
     before, after = row.measured["before_ms"], row.measured["after_ms"]
-    saving = row.recommendation["saving"] or {}
+    saving = row.claim["saving"] or {}
     bounds = saving.get("range_ms")
     return Proof(
         row.case,
-        row.recommendation["kind"],
+        row.claim["kind"],
         statistics.median(before),
         saving.get("ms"),
         (bounds[0], bounds[1]) if bounds else None,
@@ -127,19 +123,19 @@ def table(rows: list[Row]) -> list[str]:
 
 
 def _line(row: Row) -> str:
-    kind = row.recommendation["kind"] if row.recommendation else "none"
+    kind = row.claim["kind"] if row.claim else "none"
     start = f"| {row.case} | {'held out' if is_held_out(row.case) else 'seen'} | {kind} |"
     shown = proof(row)
     if shown is None:
-        how = row.changed.how if row.changed and not row.changed.tried else "not rerun" if row.changed else ""
-        return f"{start} {_claim(row.recommendation)} | | | | {how} |"
+        how = "" if row.claim is None else "not rerun" if row.claim["change"] else row.claim["how"]
+        return f"{start} {_claim(row.claim)} | | | | {how} |"
     word = "yes" if shown.kept else "hurts" if shown.hurts else "no"
     cells = (f"{shown.saved_ms / 1e3:.1f}", f"{shown.noise_ms / 1e3:.1f}", f"{shown.before_ms / 1e3:.1f}")
-    return f"{start} {_claim(row.recommendation)} | {' | '.join(cells)} | {word} |"
+    return f"{start} {_claim(row.claim)} | {' | '.join(cells)} | {word} |"
 
 
-def _claim(recommendation: dict[str, Any] | None) -> str:
-    saving = (recommendation or {}).get("saving") or {}
+def _claim(claim: dict[str, Any] | None) -> str:
+    saving = (claim or {}).get("saving") or {}
     point = "" if saving.get("ms") is None else f"{saving['ms'] / 1e3:.1f}"
     if not saving.get("range_ms"):
         return point

@@ -1,46 +1,17 @@
-"""Proof of whole configurations: what ``crystalperf tune`` predicts for a case, and what reruns measure.
+"""The table of whole configurations: what ``crystalperf tune`` predicts for a case, and what reruns took.
 
-A case runs unchanged, with the tuned configuration, and with its best single recommendation, in turns.  Limits are the
-cores of the machine and the memory of the case.  As in lab.advice.reruns, a row holds durations only: predictions come
-from the kept log with the present code.  Without a configuration that is noticeably better, there is nothing to rerun;
-the table says so.
+A case runs unchanged, with the tuned configuration, and with its best single recommendation: the first of its
+recommendations that can be tried.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import re
 import statistics
-import subprocess
-import sys
-import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from lab.advice.applying import Applied
-from lab.advice.cases import Case
-from lab.advice.reruns import (
-    JOBS,
-    REPETITIONS,
-    REPOSITORY,
-    TIMEOUT_S,
-    Rig,
-    advised,
-    change_id,
-    duration_ms,
-    submit,
-    unchanged,
-)
 from lab.advice.score import is_held_out, noise_ms
-from lab.errors import LabError
-
-ROWS = "tuning.jsonl"
-
-RANKS = 3
-"""The best single recommendation is the first of so many that can be tried."""
 
 
 @dataclass(frozen=True)
@@ -48,150 +19,114 @@ class Tuned:
     """A case with its tuned configuration and its best single recommendation.
 
     Attributes:
-        answer: the answer of ``tune --json``.
-        changed: the case with the configuration; None if nothing is noticeably better.
-        single: the first recommendation that can be tried, and the case with it; None without one.
+        claim: see lab.advice.claims.tuned.
+        single: kind of the best single recommendation, or None.
+        measured: the row of the configuration, or None.
+        alone: the row of the single recommendation, or None.
     """
 
-    case: Case
-    answer: dict[str, Any]
-    changed: Applied | None
-    single: tuple[dict[str, Any], Applied] | None
+    case: str
+    claim: Mapping[str, Any]
+    single: str | None
+    measured: Mapping[str, Any] | None
+    alone: Mapping[str, Any] | None
 
     @property
-    def key(self) -> tuple[str, str, str]:
-        """Its row has these as well: case, change, and single recommendation."""
-        single = "" if self.single is None else change_id(self.single[1])
-        return self.case.name, "" if self.changed is None else change_id(self.changed), single
+    def predicted_gain_ms(self) -> float:
+        """Recorded runtime less the predicted one."""
+        return float(self.claim["runtime_ms"] - self.claim["predicted_ms"])
+
+    @property
+    def gain_ms(self) -> float:
+        """Median runtime of the unchanged runs less that of the tuned ones."""
+        assert self.measured is not None
+        return statistics.median(self.measured["before_ms"]) - statistics.median(self.measured["after_ms"])
+
+    @property
+    def noise_ms(self) -> float:
+        """Half-width of the 90 % range of the mean gain."""
+        assert self.measured is not None
+        return noise_ms(self.measured["before_ms"], self.measured["after_ms"])
+
+    @property
+    def kept(self) -> bool:
+        """Whether the measured runtime is in the predicted range, within noise.
+
+        The prediction is for the recorded run, so its range is taken as a part of that run's time."""
+        assert self.measured is not None
+        before = statistics.median(self.measured["before_ms"])
+        low, high = (before * each / self.claim["runtime_ms"] for each in self.claim["interval_ms"])
+        return bool(low - self.noise_ms <= before - self.gain_ms <= high + self.noise_ms)
+
+    @property
+    def ahead_ms(self) -> tuple[float, float] | None:
+        """Median runtime with the single recommendation less the tuned one, and its noise; None without both.
+
+        Both are shifted to the same unchanged runtime if they were not made in the same turns."""
+        if self.measured is None or self.alone is None:
+            return None
+        shift = statistics.median(self.measured["before_ms"]) - statistics.median(self.alone["before_ms"])
+        alone = [each + shift for each in self.alone["after_ms"]]
+        difference = statistics.median(alone) - statistics.median(self.measured["after_ms"])
+        return difference, noise_ms(alone, list(self.measured["after_ms"]))
 
 
-def tuned(case: Case, log: Path, cores: int) -> Tuned:
-    """A case as its log's answers change it."""
-    answer = tune(log, cores, case.conf.get("spark.driver.memory", "2g"))
-    changed = applied((JOBS / case.file).read_text(), answer) if answer["settings"] else None
-    single = next((each for each in advised(case, log, cores, RANKS) if each[1].tried), None)
-    return Tuned(case, answer, changed, single)
+def tuned(claims: Mapping[str, Any], rows: Mapping[tuple[str, str], Mapping[str, Any]]) -> Tuned:
+    """A case's configuration and best single recommendation, with their rows by case and change."""
+    case, configuration = claims["case"], claims["tuned"]
+    single = next((each for each in claims["recommendations"] if each["change"]), None)
+    return Tuned(
+        case,
+        configuration,
+        single["kind"] if single else None,
+        rows.get((case, configuration["change"])),
+        rows.get((case, single["change"])) if single else None,
+    )
 
 
-def tune(log: Path, cores: int, memory: str) -> dict[str, Any]:
-    """The answer of ``crystalperf tune --json`` for a log."""
-    command = [sys.executable, "-m", "crystalperf", "tune", str(log), "--limits", f"cores={cores},memory={memory}"]
-    with TemporaryDirectory() as home:
-        environment = os.environ | {"CRYSTALPERF_HOME": home, "PYTHONPATH": str(REPOSITORY)}
-        done = subprocess.run(
-            [*command, "--json"], capture_output=True, text=True, env=environment, timeout=TIMEOUT_S, check=False
-        )
-    if done.returncode:
-        raise LabError(f"crystalperf tune failed: {done.stderr.strip()}")
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
-
-
-def applied(text: str, answer: dict[str, Any]) -> Applied:
-    """A program and its arguments with a tuned configuration: its lines on the command line, and those that the program
-    sets also there."""
-    arguments: list[str] = []
-    for setting in answer["settings"]:
-        for change in setting["settings"]:
-            name, value = change["name"], str(change["after"])
-            if change["set_by"] in ("program", "unclear"):
-                text = re.sub(rf'\.config\("{re.escape(name)}", "[^"]*"\)', f'.config("{name}", "{value}")', text)
-            arguments += ["--master", value] if name == "spark.master" else ["--conf", f"{name}={value}"]
-    return Applied(text, tuple(arguments), "tuned", True)
-
-
-def measure(found: Tuned, rig: Rig) -> dict[str, Any]:
-    """The row of a case: durations in ms of the unchanged, the tuned and the singly changed run, in turns."""
-    variants = {"before_ms": unchanged(found.case), "tuned_ms": found.changed}
-    if found.single is not None:
-        variants["single_ms"] = found.single[1]
-    took: dict[str, list[float]] = {name: [] for name in ("before_ms", "tuned_ms", "single_ms")}
-    for _ in range(REPETITIONS):
-        for name, each in variants.items():
-            if each is not None:
-                took[name].append(duration_ms(submit(found.case, each, rig)))
-    case, change, single = found.key
-    return {"case": case, "change": change, "single": single, **took, "date": time.strftime("%Y-%m-%d")}
-
-
-def read_rows(folder: Path) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """The rows of a folder by what identifies them."""
-    file = folder / ROWS
-    rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-    return {(row["case"], row["change"], row["single"]): row for row in rows}
-
-
-def table(found: list[Tuned], rows: dict[tuple[str, str, str], dict[str, Any]]) -> list[str]:
+def table(found: Sequence[Tuned]) -> list[str]:
     """The lines of the Markdown table, and its totals: all cases, and the held-out ones."""
     lines = [
         "| case | tuned | default [s] | tuned: predicted [s] | measured [s] | ± [s] | best single | measured [s] |"
         " as predicted |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    ordered = sorted(found, key=lambda each: (is_held_out(each.case.name), each.case.name))
-    lines += [_line(each, rows.get(each.key)) for each in ordered]
-    for name, those in (("All", ordered), ("Held out", [each for each in ordered if is_held_out(each.case.name)])):
-        lines += ["", f"{name}: {_totals(those, rows)}"]
+    ordered = sorted(found, key=lambda each: (is_held_out(each.case), each.case))
+    lines += [_line(each) for each in ordered]
+    for name, those in (("All", ordered), ("Held out", [each for each in ordered if is_held_out(each.case)])):
+        lines += ["", f"{name}: {_totals(those)}"]
     return lines
 
 
-def _line(found: Tuned, row: dict[str, Any] | None) -> str:
-    run = found.answer["runs"][0]
+def _line(found: Tuned) -> str:
     what = ", ".join(
-        f"{change['name'].removeprefix('spark.')}={change['after']}"
-        for setting in found.answer["settings"]
-        for change in setting["settings"]
+        f"{change['name'].removeprefix('spark.')}={change['after']}" for change in found.claim["settings"]
     )
-    single = "none" if found.single is None else found.single[0]["kind"]
-    if found.changed is None:
-        return f"| {found.case.name} | nothing is noticeably better | | | | | {single} | | |"
-    low, high = run["interval_ms"]
-    predicted = f"{run['predicted_ms'] / 1e3:.1f} ({low / 1e3:.1f} to {high / 1e3:.1f})"
-    if row is None:
-        return f"| {found.case.name} | {what} | | {predicted} | not run | | {single} | | |"
-    before, after, alone = (statistics.median(row[key]) if row[key] else None for key in _COLUMNS)
-    assert before is not None
-    assert after is not None
-    noise = noise_ms(row["before_ms"], row["tuned_ms"])
-    cells = [f"{before / 1e3:.1f}", predicted, f"{after / 1e3:.1f}", f"{noise / 1e3:.1f}", single]
-    cells.append("" if alone is None else f"{alone / 1e3:.1f}")
-    return f"| {found.case.name} | {what} | {' | '.join(cells)} | {'yes' if _is_kept(found, row) else 'no'} |"
+    single = found.single or "none"
+    if found.claim["change"] is None:
+        return f"| {found.case} | nothing is noticeably better | | | | | {single} | | |"
+    low, high = found.claim["interval_ms"]
+    predicted = f"{found.claim['predicted_ms'] / 1e3:.1f} ({low / 1e3:.1f} to {high / 1e3:.1f})"
+    if found.measured is None:
+        return f"| {found.case} | {what} | | {predicted} | not run | | {single} | | |"
+    before, after = (statistics.median(found.measured[key]) / 1e3 for key in ("before_ms", "after_ms"))
+    cells = [f"{before:.1f}", predicted, f"{after:.1f}", f"{found.noise_ms / 1e3:.1f}", single]
+    cells.append("" if found.alone is None else f"{statistics.median(found.alone['after_ms']) / 1e3:.1f}")
+    return f"| {found.case} | {what} | {' | '.join(cells)} | {'yes' if found.kept else 'no'} |"
 
 
-_COLUMNS = ("before_ms", "tuned_ms", "single_ms")
-
-
-def _is_kept(found: Tuned, row: dict[str, Any]) -> bool:
-    """Whether the measured change of the runtime is in the predicted range, within noise.
-
-    The prediction is for the recorded run, the measured change for the unchanged runs next to the tuned ones."""
-    run = found.answer["runs"][0]
-    before, after = statistics.median(row["before_ms"]), statistics.median(row["tuned_ms"])
-    noise = noise_ms(row["before_ms"], row["tuned_ms"])
-    low, high = (before * each / run["runtime_ms"] for each in run["interval_ms"])
-    return bool(low - noise <= after <= high + noise)
-
-
-def _totals(found: list[Tuned], rows: dict[tuple[str, str, str], dict[str, Any]]) -> str:
-    measured = [(each, rows[each.key]) for each in found if each.changed is not None and each.key in rows]
-    nothing = sum(each.changed is None for each in found)
+def _totals(found: Sequence[Tuned]) -> str:
+    measured = [each for each in found if each.measured is not None]
+    nothing = sum(each.claim["change"] is None for each in found)
     if not measured:
         return f"{len(found)} cases, {nothing} without a better configuration, none rerun."
-    claims, savings, hurts, better, worse = [], [], 0, 0, 0
-    for each, row in measured:
-        run = each.answer["runs"][0]
-        before, after = statistics.median(row["before_ms"]), statistics.median(row["tuned_ms"])
-        claims.append(run["runtime_ms"] - run["predicted_ms"])
-        savings.append(before - after)
-        hurts += after - before > noise_ms(row["before_ms"], row["tuned_ms"])
-        if row["single_ms"]:
-            noise = noise_ms(row["single_ms"], row["tuned_ms"])
-            difference = statistics.median(row["single_ms"]) - after
-            better, worse = better + (difference > noise), worse + (difference < -noise)
-    kept = sum(_is_kept(each, row) for each, row in measured)
+    ahead = [each.ahead_ms for each in measured if each.ahead_ms is not None]
+    ratio = sum(each.predicted_gain_ms for each in measured) / (sum(each.gain_ms for each in measured) or 1.0)
     return (
-        f"{len(found)} cases, {nothing} without a better configuration, {len(measured)} rerun: {kept} took as long as"
-        f" predicted, {hurts} longer than the default beyond noise; {better} were faster than with the best single"
-        f" recommendation, {worse} slower. Mean predicted gain over mean measured gain: "
-        f"{sum(claims) / (sum(savings) or 1.0):.2f}."
+        f"{len(found)} cases, {nothing} without a better configuration, {len(measured)} rerun: "
+        f"{sum(each.kept for each in measured)} took as long as predicted, "
+        f"{sum(each.gain_ms < -each.noise_ms for each in measured)} longer than the default beyond noise; "
+        f"{sum(by > noise for by, noise in ahead)} were faster than with the best single recommendation, "
+        f"{sum(by < -noise for by, noise in ahead)} slower. "
+        f"Mean predicted gain over mean measured gain: {ratio:.2f}."
     )
