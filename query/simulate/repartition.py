@@ -19,19 +19,25 @@ MAX_FIXED = 0.8
 """Maximum fixed share of a task's CPU time, which does not depend on its work: every task did some work."""
 
 
-def with_tasks(execution: Execution, counts: Mapping[int, int], fixed_ms: Floats | None = None) -> Execution:
+def with_tasks(
+    execution: Execution,
+    counts: Mapping[int, int],
+    fixed_ms: Floats | None = None,
+    cost_share: Floats | None = None,
+) -> Execution:
     """The execution with other numbers of tasks in some stages, `counts` by the stage's number.
 
     The work of a stage is a line in its recorded order, cut into equal pieces: a piece does the share of each recorded
     task that it covers.  The overhead of a task (starting, deserialization and reporting) is the median of the recorded
     tasks of its stage that were not the first on their worker, or of any stage if all of its own were; overhead above
     that is paid once, so it is part of the work.  `fixed_ms` is the fixed CPU time of each recorded task, (tasks,),
-    which does not depend on its work.
+    which does not depend on its work, and `cost_share` the share of its other time that does not either, (tasks,).
     """
     tasks, volumes = execution.tasks, execution.volumes
     duration, cpu = tasks.duration_ms, execution.names.index(CPU)
     on_cpu = volumes.total_cpu_ms
     constant = np.zeros(len(tasks)) if fixed_ms is None else np.minimum(safe_divide(fixed_ms, on_cpu), MAX_FIXED)
+    per_task = np.zeros(len(tasks)) if cost_share is None else cost_share
     overhead_ms, later = np.minimum(volumes.overhead_ms, duration), np.ones(len(tasks), dtype=bool)
     if execution.is_first_scope:  # workers that had run nothing before
         later = ~before_any(tasks.worker + 1, tasks.launch_ms, tasks.finish_ms)
@@ -53,6 +59,8 @@ def with_tasks(execution: Execution, counts: Mapping[int, int], fixed_ms: Floats
         fixed = (tasks.parts_ms[rows] * overhead_share).mean(axis=0)
         fixed[cpu] += (work[:, cpu] * constant[rows]).mean()
         work[:, cpu] *= 1 - constant[rows]
+        fixed += (work * per_task[rows, None]).mean(axis=0)
+        work *= 1 - per_task[rows, None]
         parts = np.stack([_between(edges, column) for column in work.T], axis=1) + fixed
         launch = tasks.launch_ms[rows[edges[:-1].astype(np.int64)]]
         origin = rows[edges[:-1].astype(np.int64)]
@@ -64,9 +72,8 @@ def with_tasks(execution: Execution, counts: Mapping[int, int], fixed_ms: Floats
         for name, values in columns.items():
             amounts[name].append(_between(edges, values[rows]))
         amounts["overhead_ms"][-1] = np.full(len(parts), fixed.sum())
-        amounts["total_cpu_ms"][-1] = (
-            _between(edges, (on_cpu * (1 - constant))[rows]) + (on_cpu * constant)[rows].mean()
-        )
+        divided = (on_cpu * (1 - constant) * (1 - per_task))[rows]
+        amounts["total_cpu_ms"][-1] = _between(edges, divided) + (on_cpu[rows] - divided).mean()
     names = Tasks.__dataclass_fields__
     joined = Tasks(*(np.concatenate([getattr(each, name) for each in pieces]) for name in names))
     order = np.argsort(joined.launch_ms, kind="stable")

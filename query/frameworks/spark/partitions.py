@@ -36,6 +36,7 @@ from crystalperf.query.frameworks.spark.assumptions import (
 from crystalperf.query.frameworks.spark.blocks import files_ms, with_partitions
 from crystalperf.query.frameworks.spark.refusals import LocalRun
 from crystalperf.query.frameworks.spark.settings import flag, is_local, size_bytes, whole
+from crystalperf.query.frameworks.spark.small_tasks import own_cost_share
 from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.simulate.repartition import with_tasks
 from crystalperf.query.trace.arrays import members
@@ -162,7 +163,10 @@ def replan_tasks(execution: Execution, scenario: Scenario) -> tuple[Execution, i
             kept.append(stage.stage_id)
     changed = execution
     if counts:
-        changed = with_tasks(execution, counts, files_ms(execution, plan.partitions))
+        # For other slots or input, reruns verify predictions without it: their larger tasks hardly have such a cost.
+        is_task_size = plan.partitions != plan.partitions_after or plan.split != 1
+        cost = own_cost_share(execution) if is_task_size and plan.input == 1 else None
+        changed = with_tasks(execution, counts, files_ms(execution, plan.partitions), cost)
     return with_partitions(changed, plan.partitions, plan.partitions_after), len(counts), kept
 
 
