@@ -351,7 +351,7 @@ class Run:
         """The next run that narrows the range of a tuned configuration most; None if no range can be narrowed."""
         texts = setting.split(", ") if setting else []
         scenario = self._scenario(texts, (), ALL)
-        tuned = replace(self._ranged(texts) if texts else self.baseline(), setting=setting or "unchanged")
+        tuned = replace(self.ranged(texts) if texts else self.baseline(), setting=setting or "unchanged")
         same = scenario_of({}, self._load(ALL).recorded), self.baseline()
         usual = [self._answered(text, ()) for text in RUNS_TO_ADVISE]
         found = advice([(scenario, tuned)], [(scenario, tuned), same, *(each for each in usual if each)], [])
@@ -402,9 +402,9 @@ class Run:
         with self._opened() as connection:
             found = find(connection, execution)
         checked = execution.planner.checked_settings(execution)
-        return configurations.Job(name, found, self.baseline(), self._ranged, checked, len(execution.tasks))
+        return configurations.Job(name, found, self.baseline(), self.ranged, checked, len(execution.tasks))
 
-    def _ranged(self, texts: Sequence[str]) -> Prediction:
+    def ranged(self, texts: Sequence[str]) -> Prediction:
         """A prediction with a range even for settings whose effect no rerun has verified; the range includes that these
         have no effect."""
         try:

@@ -96,7 +96,8 @@ def test_rows_read_by_several_queries_should_be_cached(reported: Reported) -> No
     assert (found.readers, found.advice) == (6, CacheRows("query"))
     assert verdict.recommendations[0].because == "repeated-reads"
     scans_ms = [each.path_ms for each in verdict.debug.stages if "scan" in each.name]
-    assert of(verdict, ReadAgain) == pytest.approx(sum(scans_ms) - max(scans_ms)), "the first has to read"
+    others_ms = sum(scans_ms) - max(scans_ms)
+    assert 0.99 * others_ms < of(verdict, ReadAgain) <= others_ms, "the first has to read, and cached rows are decoded"
 
 
 def test_rows_that_do_not_fit_in_memory_get_no_advice_to_cache(tmp_path: Path) -> None:

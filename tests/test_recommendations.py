@@ -72,7 +72,9 @@ def test_recommended_partitions_fit_the_slots_and_name_the_deciding_setting(tmp_
     assert (first.stages.stage, first.stages.others, first.stages.tasks, first.stages.slots) == ("stage:0.0", 0, 4, 16)
     assert lines(verdict)[0] == "--conf spark.sql.shuffle.partitions=16"
     assert first.saving.ms == pytest.approx(30_000, rel=0.1), "it is what predict says"
-    assert first.saving.range_ms is None, "no rerun has checked it"
+    assert first.saving.range_ms is not None
+    assert first.saving.range_ms[0] == 0, "it may have no effect"
+    assert first.saving.range_ms[1] > first.saving.ms
 
 
 def test_a_last_wave_that_is_half_empty_asks_for_whole_waves(tmp_path: Path) -> None:
@@ -138,7 +140,7 @@ def test_a_query_that_goes_on_after_it_wrote_puts_its_output_in_place(tmp_path: 
     assert "committing" not in {each.kind for each in verdict.debug.findings}
 
 
-def test_a_scan_is_cut_smaller_where_spark_cut_it_and_spread_where_its_files_do_not_divide(tmp_path: Path) -> None:
+def test_a_scan_is_cut_smaller_where_spark_cut_it_and_its_files_are_stored_anew_where_not(tmp_path: Path) -> None:
     small = [Task(20_000, "1", cpu_ms=19_000, read_bytes=4 * MIB) for _ in range(4)]
     verdict = reported(tmp_path, [Stage(small)], query=SCAN)
     (cost,) = only(verdict, spark.CutFilesSmaller).settings
@@ -146,9 +148,8 @@ def test_a_scan_is_cut_smaller_where_spark_cut_it_and_spread_where_its_files_do_
     gzip = [Task(20_000, "1", cpu_ms=19_000, read_bytes=900 * MIB) for _ in range(4)]
     (tmp_path / "gzip").mkdir()
     verdict = reported(tmp_path / "gzip", [Stage(gzip)], query=SCAN)
-    assert "df = df.repartition(16)" in lines(verdict)
-    first = only(verdict, spark.SpreadRows)
-    assert first.with_data is None, "Spark cannot split its files"
+    first = only(verdict, spark.SplitFiles)
+    assert first.partitions == 16
     assert verdict.recommendations[0] == first
     assert first.saving.ms is None
     assert figures(saving_text(first.saving, Seconds())) == [15]
@@ -508,7 +509,7 @@ def test_better_of_two_recommendations_for_one_change_is_kept(tmp_path: Path) ->
     stages = core.Affected("stage:0.0", "sort", 0, 4, 16)
     shared: dict[str, Any] = {"price": "code", "because": "r", "saving": Saving("modelled"), "stages": stages}
     ask = spark.AskForPartitions(partitions=16, sql=True, **shared)
-    spread = spark.SpreadRows(partitions=32, sql=True, with_data=None, **shared)
+    spread = spark.SpreadRows(partitions=32, sql=True, with_data=2, **shared)
     of_rdd = spark.ReadInPartitions(partitions=16, sql=False, **shared)
     raised = replace(setting("a"), settings=(SettingChange("a", 1, 8),))
     given = [
@@ -524,11 +525,12 @@ def test_json_has_the_kind_the_numbers_and_the_sentence(tmp_path: Path) -> None:
     verdict = reported(tmp_path, [stage], {"spark.sql.shuffle.partitions": "4"}, query=SHUFFLED)
     first, saving = as_json(verdict)["recommendations"][0], verdict.recommendations[0].saving
     assert saving.ms is not None
+    assert saving.range_ms is not None
     assert first == first | {
         "kind": "set-partitions",
         "price": "setting",
         "because": "idle-slots",
-        "saving": {"basis": "modelled", "ms": round(saving.ms, 3), "range_ms": None},
+        "saving": {"basis": "modelled", "ms": round(saving.ms, 3), "range_ms": [0.0, round(saving.range_ms[1], 3)]},
         "lines": ["--conf spark.sql.shuffle.partitions=16"],
         "stages": {"stage": "stage:0.0", "name": first["stages"]["name"], "others": 0, "tasks": 4, "slots": 16},
     }

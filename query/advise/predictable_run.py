@@ -31,5 +31,8 @@ class PredictableRun(Protocol):
     def predict(self, settings: Sequence[str] = (), *, path: bool = True) -> Prediction:
         """The runtime under changed resources; `path` is whether to compute the predicted critical path by resource."""
 
+    def ranged(self, texts: Sequence[str]) -> Prediction:
+        """The same for one scenario, with a range even for settings whose effect no rerun has verified."""
+
     def baseline(self, scope: str = "all") -> Prediction:
         """The prediction of the baseline, with nothing changed."""

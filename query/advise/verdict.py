@@ -165,7 +165,7 @@ def verdict(run: PredictableRun, progress: Callable[[str], None] = lambda _: Non
         if found is not None:
             return found
         try:
-            return run.predict([setting], path=False)
+            return run.ranged([setting])
         except CrystalPerfError:
             return None
 

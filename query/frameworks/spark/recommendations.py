@@ -59,6 +59,15 @@ class CutFilesSmaller(ChangeSetting):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CutFilesLarger(ChangeSetting):
+    """Have Spark split files into larger partitions."""
+
+    kind: ClassVar[str] = "cut-files-larger"
+
+    stages: Affected
+
+
+@dataclass(frozen=True, kw_only=True)
 class SkipLocalityWait(ChangeSetting):
     """Let idle executors run tasks whose data are on another executor.
 
@@ -103,14 +112,25 @@ class ReadInPartitions(InProgram):
 
 @dataclass(frozen=True, kw_only=True)
 class SpreadRows(InProgram):
-    """Repartition rows to more tasks after reading.
-
-    `with_data` is the number of a stage's tasks with input, None if all had: then its files cannot be split.
-    """
+    """Repartition rows to more tasks after reading; `with_data` is the number of a stage's tasks with input."""
 
     kind: ClassVar[str] = "spread-rows"
 
-    with_data: int | None
+    with_data: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitFiles(Recommendation):
+    """Store files so that Spark can split them, into `partitions` tasks or more.
+
+    Repartitioning their rows is no remedy: a task still reads and parses a whole file, and then shuffles all rows
+    (research/2026-11-29-advice-proven.md).
+    """
+
+    kind: ClassVar[str] = "split-files"
+
+    partitions: int
+    stages: Affected
 
 
 @dataclass(frozen=True, kw_only=True)

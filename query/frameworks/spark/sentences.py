@@ -10,6 +10,7 @@ from crystalperf.query.frameworks.spark.recommendations import (
     AvoidBroadcast,
     CheckCapacity,
     CutCollection,
+    CutFilesLarger,
     CutFilesSmaller,
     ExtendMemory,
     FewerTasksPerGpu,
@@ -29,6 +30,7 @@ from crystalperf.query.frameworks.spark.recommendations import (
     SendFewerRows,
     SetPartitions,
     SkipLocalityWait,
+    SplitFiles,
     SplitKeys,
     SplitSkewedJoin,
     SpreadRows,
@@ -41,7 +43,6 @@ from crystalperf.query.results.sentences import Sentences
 from crystalperf.query.results.tuning import TunedSetting
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.recommendations import (
-    capitalised,
     change_setting,
     memory_hours,
     setting_text,
@@ -475,6 +476,11 @@ def cut_files_smaller(found: CutFilesSmaller, words: Words) -> str:
     )
 
 
+@SENTENCES.of(CutFilesLarger)
+def cut_files_larger(found: CutFilesLarger, words: Words) -> str:
+    return f"{change_setting(found, words)}, so that Spark makes larger partitions of files ({_affected(found.stages)})"
+
+
 @SENTENCES.of(SkipLocalityWait)
 def skip_locality_wait(found: SkipLocalityWait, words: Words) -> str:
     where = _named(found.stages)
@@ -519,12 +525,18 @@ def text_file(found: ReadInPartitions, _words: Words) -> tuple[str, ...]:
 
 @SENTENCES.of(SpreadRows)
 def spread_rows(found: SpreadRows, _words: Words) -> str:
-    stages, why = found.stages, "Spark cannot split its files"
-    if found.with_data is not None:
-        why = f"{found.with_data} of {counted(stages.tasks, 'task')} had input, for {stages.slots} slots"
+    stages = found.stages
     return (
-        f"Repartition the rows into {found.partitions} partitions after {stages.name} reads them: {why}"
-        f" ({_affected(stages)})"
+        f"Repartition the rows into {found.partitions} partitions after {stages.name} reads them: {found.with_data} of"
+        f" {counted(stages.tasks, 'task')} had input, for {stages.slots} slots ({_affected(stages)})"
+    )
+
+
+@SENTENCES.of(SplitFiles)
+def split_files(found: SplitFiles, _words: Words) -> str:
+    return (
+        f"Store the input as Parquet, as uncompressed text, or in {found.partitions} files: Spark reads each of its"
+        f" files in one task, because it cannot split them ({_affected(found.stages)})"
     )
 
 
@@ -589,7 +601,8 @@ def split_skewed_join(found: SplitSkewedJoin, _words: Words) -> str:
 
 @SENTENCES.of(PartitionWindow)
 def recommend_window_partition(found: PartitionWindow, words: Words) -> str:
-    return f"{capitalised(text_of(findings.PartitionWindow(), words))} ({found.stage})"
+    what = text_of(findings.PartitionWindow(), words)
+    return f"If the program may order rows in parts, {what} ({found.stage})"
 
 
 @SENTENCES.lines(PartitionWindow)

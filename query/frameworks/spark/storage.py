@@ -22,6 +22,7 @@ from crystalperf.query.frameworks.spark.findings import (
 )
 from crystalperf.query.frameworks.spark.memory import usable_bytes
 from crystalperf.query.frameworks.spark.settings import size_bytes
+from crystalperf.query.frameworks.spark.small_tasks import MAX_COST_MS
 from crystalperf.query.results.findings import Finding
 
 MANY_FILES = 100
@@ -34,6 +35,10 @@ FEWEST_READS = 3
 
 _LIKE = 0.5
 """A stage may read the files that another reads if their bytes differ by less than this ratio."""
+
+DECODING_BYTE_MS = 1.5e-5
+"""CPU time to decode a byte of a columnar file.  Scans of the lab that only filter and aggregate take 5 to 15 ns, one
+that computes 50 (research/2026-11-29-advice-proven.md)."""
 
 KEPT_TIMES = 2.0
 """Memory of cached rows over the bytes of the files that were read."""
@@ -129,10 +134,22 @@ def _small_written(details: Sequence[StageStats], counted: Iterable[_Files]) -> 
         return None
     most = max((small[each.facts.scope or ""] for each in stages), key=lambda each: each.written or 0.0)
     files, parts = most.written or 1.0, int(most.parts or 0)
-    stage, others, cost_ms = *_longest(stages), sum(map(off_cpu_ms, stages))
+    stage, others = _longest(stages)
+    cost_ms = sum(_of_files_ms(each, small[each.facts.scope or ""]) for each in stages)
     advice = WriteFewerFiles(parts if parts > 1 else None)
     file_bytes = (most.written_bytes or 0.0) / files
     return SmallOutput(cost_ms, "modelled", advice, stage, others, int(files), file_bytes)
+
+
+def _of_files_ms(detail: StageStats, files: _Files) -> float:
+    """The time on the critical path that a stage needs for its files, at most: what its tasks waited; and where a task
+    writes each of them, all that a short task takes besides its rows, because fewer files are fewer tasks."""
+    facts = detail.facts
+    if facts.tasks < MANY_FILES or facts.tasks < _LIKE * (files.written or 0.0) or "python" in detail.uses:
+        return off_cpu_ms(detail)
+    rows_ms = DECODING_BYTE_MS * (detail.read_bytes + (files.written_bytes or 0.0))
+    cost_ms = min(max(facts.task_ms - rows_ms, 0.0), MAX_COST_MS * facts.tasks)
+    return max(off_cpu_ms(detail), facts.path_ms * cost_ms / max(facts.task_ms, 1.0))
 
 
 def _longest(details: Sequence[StageStats]) -> tuple[str, int]:
@@ -160,7 +177,7 @@ def _read_again(
             readers.setdefault(key, {}).setdefault(scope, set()).add(stage_id)
     capacity = _capacity(connection, details[0].settings) if details else 0.0
     best: tuple[float, int, list[StageStats]] | None = None
-    for by_scope in readers.values():
+    for (where, columns), by_scope in readers.items():
         stages = [by_id[each] for stage_ids in by_scope.values() for each in stage_ids]
         if len(by_scope) < FEWEST_READS or any(each.cache_misses or not _only_reads(each) for each in stages):
             continue
@@ -170,7 +187,9 @@ def _read_again(
         )
         if not 0 < KEPT_TIMES * most_bytes <= capacity:
             continue
-        cost_ms = [sum(by_id[each].facts.path_ms for each in stage_ids) for stage_ids in by_scope.values()]
+        cost_ms = [
+            sum(_uncached_ms(by_id[each], where, columns) for each in stage_ids) for stage_ids in by_scope.values()
+        ]
         saved_ms = sum(cost_ms) - max(cost_ms)
         if best is None or saved_ms > best[0]:
             best = saved_ms, len(by_scope), stages
@@ -180,6 +199,17 @@ def _read_again(
     kind: Scope = "query" if stages[0].facts.scope is not None else "job"
     stage, others = _longest(stages)
     return ReadAgain(saved_ms, "modelled", CacheRows(kind), stage, others, count, kind)
+
+
+def _uncached_ms(detail: StageStats, where: str, columns: str) -> float:
+    """The time of a stage on the critical path that it would not take with cached rows.
+
+    Cached rows are decoded like those of a columnar file, whose `columns` are known, and after the first query a file
+    on a local disk is in the page cache: of such stages, caching only saves what they compute besides decoding."""
+    if not columns or "file:" not in where or detail.own_cpu_ms <= 0:
+        return detail.facts.path_ms
+    decoding = DECODING_BYTE_MS * detail.read_bytes / detail.own_cpu_ms
+    return detail.facts.path_ms * max(1.0 - decoding, 0.0)
 
 
 def _rows_read(name: str | None, detail: str | None, location: str | None) -> tuple[str, str] | None:

@@ -64,6 +64,7 @@ def _candidates(connection: duckdb.DuckDBPyConnection, execution: Execution, dia
         *partitions.in_program(called),
         *partitions.shuffles(properties, cuts),
         *files.scans(properties, [each for each in cuts if each.detail.facts.id not in streamed]),
+        *files.larger(properties, on_path, listing | streamed),
         *files.unsplit(properties, on_path),
         *executors.locality(properties, on_path),
         *partitions.collections(cuts),

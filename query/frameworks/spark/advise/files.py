@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from crystalperf.query.diagnose.stage_statistics import StageStats
+from crystalperf.query.execution.scenario import SPLIT
 from crystalperf.query.frameworks.spark.advise.changes import changed_size
 from crystalperf.query.frameworks.spark.advise.partitions import Cut, together
 from crystalperf.query.frameworks.spark.advise.stages import Stages, affected
-from crystalperf.query.frameworks.spark.partitions import LARGEST_PART, MIB, OPEN_COST, size_set
+from crystalperf.query.frameworks.spark.partitions import DEFAULTS, LARGEST_PART, MIB, OPEN_COST, size_set
 from crystalperf.query.frameworks.spark.recommendations import (
+    CutFilesLarger,
     CutFilesSmaller,
     GiveSchema,
     ReadInPartitions,
+    SplitFiles,
     SpreadRows,
 )
 from crystalperf.query.frameworks.spark.rules import infers_schema, reads_files, reads_schema
@@ -22,16 +26,20 @@ from crystalperf.query.results.recommendations import MEASURED, MODELLED, Candid
 MIN_PART_BYTES = MIB / 16
 """Minimum file partition that is worth a task."""
 
+MANY = 4
+"""Tasks per slot that are enough for a scan, also to even out its last wave."""
+
 
 def scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Candidate]:
     """Stages that read files.
 
     For queries Spark partitions files by min(maxPartitionBytes, max(openCostInBytes, bytes / slots)).  If a task read
-    more, the files could not be split, and rows have to be repartitioned after reading.
+    more, Spark could not split the files.
     """
     by_size: list[Cut] = []
     of_rdds: list[Cut] = []
-    by_hand: dict[tuple[int, int, int] | None, list[Cut]] = {}
+    unsplittable: list[Cut] = []
+    by_hand: dict[tuple[int, int, int], list[Cut]] = {}
     for each in cuts:
         if not reads_files(each.detail) or not isinstance(each.cost, IdleStage):
             continue
@@ -41,7 +49,7 @@ def scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Candid
         elif facts.scope is None:
             of_rdds.append(each)
         elif facts.most_bytes > 1.2 * _part_bytes(properties, each.detail):
-            by_hand.setdefault(None, []).append(each)
+            unsplittable.append(each)
         elif each.detail.read_bytes / each.wanted >= MIN_PART_BYTES:
             by_size.append(each)
     if by_size:
@@ -53,14 +61,38 @@ def scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Candid
             partitions=all_of.wanted, stages=all_of.stages, sql=False,
         )  # fmt: skip
         yield Candidate(value, at_most_ms=all_of.most_ms)
-    for empty, same in by_hand.items():
+    if unsplittable:
+        all_of = together(unsplittable)
+        stored = SplitFiles(
+            price="code", because="idle-slots", saving=MODELLED, partitions=all_of.wanted, stages=all_of.stages
+        )
+        yield Candidate(stored, at_most_ms=all_of.most_ms)
+    for (with_data, *_), same in by_hand.items():
         all_of = together(same)
         spread = SpreadRows(
             price="code", because="idle-slots", saving=MODELLED,
-            partitions=all_of.wanted, stages=all_of.stages, sql=bool(same[0].detail.facts.scope),
-            with_data=None if empty is None else empty[0],
+            partitions=all_of.wanted, stages=all_of.stages, sql=bool(same[0].detail.facts.scope), with_data=with_data,
         )  # fmt: skip
         yield Candidate(spread, at_most_ms=all_of.most_ms)
+
+
+def larger(properties: Mapping[str, str], stages: Stages, listing: Collection[str]) -> Iterator[Candidate]:
+    """Scans of queries in many tasks that read little each, because Spark may make only small partitions of files."""
+    size, usual = size_set(properties, LARGEST_PART), DEFAULTS[LARGEST_PART]
+    found = [
+        each
+        for each in stages.details
+        if reads_files(each) and each.facts.scope is not None and each.facts.id not in listing
+        # As many tasks as the size makes: not those of small files, of which a partition has several.
+        and each.facts.tasks > MANY * each.facts.slots and each.read_bytes > 0.5 * size * each.facts.tasks
+    ]  # fmt: skip
+    if size < usual / MANY and found:
+        first = max(found, key=lambda each: each.facts.path_ms)
+        value = CutFilesLarger(
+            price="setting", because=SPLIT, saving=MODELLED,
+            settings=(changed_size(properties, LARGEST_PART, usual),), stages=affected(first, len(found) - 1),
+        )  # fmt: skip
+        yield Candidate(value, f"{SPLIT}={usual}B")
 
 
 def unsplit(properties: Mapping[str, str], stages: Stages) -> Iterator[Candidate]:
@@ -73,9 +105,9 @@ def unsplit(properties: Mapping[str, str], stages: Stages) -> Iterator[Candidate
     ]
     if found:
         detail, _ = max(found, key=lambda each: each[1].cost_ms)
-        value = SpreadRows(
+        value = SplitFiles(
             price="code", because="straggler", saving=MODELLED, partitions=max(detail.facts.tasks, detail.facts.slots),
-            stages=affected(detail, len(found) - 1), sql=bool(detail.facts.scope), with_data=None,
+            stages=affected(detail, len(found) - 1),
         )  # fmt: skip
         yield Candidate(value, at_most_ms=sum(each.cost_ms for _, each in found))
 
@@ -94,7 +126,7 @@ def _cut_smaller(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Candidat
         price="setting", because="idle-slots", saving=MODELLED,
         settings=(changed_size(properties, key, after),), stages=all_of.stages,
     )  # fmt: skip
-    return Candidate(value, at_most_ms=all_of.most_ms)
+    return Candidate(value, f"{SPLIT}={math.ceil(after)}B", all_of.most_ms)
 
 
 def schemas(details: Sequence[StageStats], listing: Collection[str]) -> Iterator[Candidate]:

@@ -112,7 +112,9 @@ def windows(stages: Stages) -> Iterator[Candidate]:
     costs = [cost for detail, cost in stages.pairs(IdleStage) if one_window(detail)]
     if costs:
         first = max(costs, key=lambda each: each.cost_ms)
-        value = PartitionWindow(price="code", because="idle-slots", saving=MODELLED, stage=f"{first.id} {first.name}")
+        # Whether the program may rank rows in parts, nobody but its author knows; and their sort then compares the
+        # keys of the parts too, which made a rerun longer (research/2026-11-29-advice-proven.md).
+        value = PartitionWindow(price="inspect", because="idle-slots", saving=GUESSED, stage=f"{first.id} {first.name}")
         yield Candidate(value, at_most_ms=sum(each.cost_ms for each in costs))
 
 
@@ -129,10 +131,12 @@ def python(details: Sequence[StageStats], debug: Debug) -> Iterator[Candidate]:
     if not delegating or cost_ms <= 0:
         return
     longest = max(delegating, key=lambda each: each.facts.path_ms)
+    scalar_udf = "BatchEvalPython" in longest.operators
     value = ProfilePython(
-        price="code", because="delegated", saving=GUESSED,
+        price="code" if scalar_udf else "inspect",  # other functions: a profile shows whether there is anything to gain
+        because="delegated", saving=GUESSED,
         settings=(SettingChange("spark.python.profile", None, True),),
-        stage=longest.facts.id, name=longest.facts.name, scalar_udf="BatchEvalPython" in longest.operators,
+        stage=longest.facts.id, name=longest.facts.name, scalar_udf=scalar_udf,
         functions=tuple(dict.fromkeys(name for each in _python_groups(debug) for name in each.functions)),
     )  # fmt: skip
     yield Candidate(value, at_most_ms=cost_ms)
