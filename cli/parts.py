@@ -26,6 +26,7 @@ from crystalperf.query.text.answers import (
 )
 from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.folding import fold_path
+from crystalperf.query.text.recommendations import call_site
 from crystalperf.query.text.sentences import text_of
 from crystalperf.query.text.stations import stations_table
 
@@ -231,6 +232,10 @@ def operators(page: Page, header: Header, debug: Debug, unit: TimeUnit, most: in
     page.table(heads, rows, ("<" if several else ">") + "<<>" + ">" * len(resources), cut=1)
     if len(known) > most:
         page.line(f"{counted(len(known) - most, 'more row')}; --json has all")
+    sites = {each.scope: call_site(each.call_site) for each in known[:most] if each.call_site}
+    if sites:
+        named = [f"{scope}: {site}" if several else site for scope, site in sites.items()]
+        page.paragraph(f"In your program: {'; '.join(named)}")
     if any(each.basis in partly for each in known[:most]):
         whose = "* measured" if starred else "Measured"
         page.paragraph(f"{whose} by {header.framework_title}, which does not measure all operators")

@@ -336,9 +336,15 @@ def _operators(connection: duckdb.DuckDBPyConnection, execution: Execution) -> t
     rows = connection.execute(query, _bounds(execution)).fetchmany(_MAX_OPERATORS)
     return tuple(
         OperatorTime(
-            scope, node_id, name, tuple(sorted(stages, key=_counting)), basis, dict(zip(names, parts, strict=True))
+            scope,
+            node_id,
+            name,
+            tuple(sorted(stages, key=_counting)),
+            basis,
+            dict(zip(names, parts, strict=True)),
+            call_site,
         )
-        for scope, node_id, name, stages, basis, *parts in rows
+        for scope, node_id, name, stages, basis, call_site, *parts in rows
     )
 
 

@@ -263,7 +263,8 @@ class OperatorTime:
     """Task time of one operator over the stages in which it ran; `basis` is the evidence for attributing it.
 
     `scope` is the scope whose plan has the operator, None for time of stages without a plan.  `node_id` is None for
-    time that belongs to no operator: starting tasks, compiling, not attributed.
+    time that belongs to no operator: starting tasks, compiling, not attributed.  `call_site` is where in the user's
+    program the scope was requested, None if the log does not record it.
     """
 
     scope: str | None
@@ -272,6 +273,7 @@ class OperatorTime:
     stages: tuple[str, ...]
     basis: str
     resource_ms: Parts
+    call_site: str | None = None
 
     @property
     def time_ms(self) -> float:

@@ -11,6 +11,7 @@ SELECT
     name,
     list(DISTINCT stage_id) AS stages,
     string_agg(DISTINCT basis, ' and ' ORDER BY basis) AS basis,
+    (SELECT any_value(call_site) FROM scopes WHERE scopes.scope_id = operator_times.scope_id) AS call_site,
     {sums}
 FROM operator_times
 WHERE stage_id IN (SELECT stage_id FROM tasks WHERE finish_ms > ? AND launch_ms < ?)

@@ -43,8 +43,13 @@ _FOLDERS = re.compile(r"(?<= at )/.*/")
 def recommendation_text(found: Recommendation, words: Words) -> str:
     """A recommendation as sentences: what to change, and where in the user's program, if the first does not say it."""
     text = text_of(found, words)
-    site = _FOLDERS.sub("", found.call_site or "", count=1)
+    site = call_site(found.call_site or "")
     return f"{text}. In your program: {site}." if site and site not in text else f"{text}."
+
+
+def call_site(text: str) -> str:
+    """A place in the user's program without the folders of its file: `collect at job.py:12`."""
+    return _FOLDERS.sub("", text, count=1)
 
 
 def capitalised(text: str) -> str:
