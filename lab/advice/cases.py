@@ -44,7 +44,6 @@ class Case:
 
 
 _SCHEMA = 'schema="id long, user long, kind string, value double, text string", '
-_IN_FOUR = (("\nrows.withColumn", "\nrows = rows.repartition(4)\nrows.withColumn"),)
 _EXPR = "from pyspark.sql import SparkSession\nfrom pyspark.sql.functions import expr"
 _CACHED = {"follow-advice:repeated-reads": (('/events.parquet")', '/events.parquet").cache()'),)}
 _NO_ADAPTIVE = {"spark.sql.adaptive.enabled": "false"}
@@ -214,10 +213,7 @@ _OWN = (
     Case(
         "gzip-file",
         "one gzip file, which is not split",
-        edits={
-            "read-in-partitions": _IN_FOUR,
-            "spread-rows": _IN_FOUR,
-        },
+        edits={"split-files": (("/events.csv.gz", "/events.csv"),)},
     ),
     Case(
         "large-splits",

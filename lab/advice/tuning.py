@@ -99,9 +99,7 @@ def table(found: Sequence[Tuned]) -> list[str]:
 
 
 def _line(found: Tuned) -> str:
-    what = ", ".join(
-        f"{change['name'].removeprefix('spark.')}={change['after']}" for change in found.claim["settings"]
-    )
+    what = ", ".join(f"{change['name'].removeprefix('spark.')}={change['after']}" for change in found.claim["settings"])
     single = found.single or "none"
     if found.claim["change"] is None:
         return f"| {found.case} | nothing is noticeably better | | | | | {single} | | |"
