@@ -259,7 +259,7 @@ def test_the_order_of_samples_shows_when_a_worker_was_in_a_task(tmp_path: Path) 
         (f"{PICKLED};{CALL};score (job.py:12)", 250),
         (between, 10),
         (f"{PICKLED};{CALL};score (job.py:14);helper (job.py:3)", 250),
-        (between, 30),
+        (between, 80),
     ]
     run = profiled(tmp_path, {"stacks.json": speedscope(given, 0.0)}, tree, stages=2)
     found = rows(run, "SELECT stage_id, function, own_ms FROM spark_python_functions WHERE own_ms > 50 ORDER BY ALL")

@@ -106,7 +106,10 @@ def whole_workers(raw: Path, task_ms: float) -> Shares:
             continue
         files = [match[1] for each in frames if (match := _FILE.search(each))]
         deepest = next((each for each in reversed(files) if "python_jobs.py" in each or "pyspark" in each), "")
-        counts["user" if "python_jobs.py" in deepest else "serialization"] += float(count)
+        if "python_jobs.py" in deepest:
+            counts["user"] += float(count)
+        elif "importlib" not in stack:  # imports are the start of workers
+            counts["serialization"] += float(count)
     return {part: samples * SAMPLE_MS / task_ms for part, samples in counts.items()}
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SAMPLE_MS = 10.0
 """The time of a sample if the file does not state its rate: py-spy's default is 100 samples per second."""
 
-MIN_IDLE = 0.02
+MIN_IDLE = 0.1
 """Share of samples between tasks from which on a profile has waiting threads, too."""
 
 _UDF_FILE = re.compile(r"udf_(\d{1,18})(?:_perf)?\.pstats")
@@ -206,11 +206,8 @@ def _keys(recording: jfr.Recording) -> list[Frame]:
 def _has_idle(stacks: Sequence[Sequence[Frame]], weights: Floats) -> bool:
     """Whether a profile has threads that wait, by the workers and daemons in it that wait for a task."""
     of_workers = [any(worker_frames.is_worker(file, name) for file, name, _ in stack) for stack in stacks]
-    between = [
-        of_worker and worker_frames.placed(stack, idle=False) is None
-        for stack, of_worker in zip(stacks, of_workers, strict=True)
-    ]
-    return bool(weights[np.array(between, dtype=bool)].sum() > MIN_IDLE * weights[np.array(of_workers)].sum())
+    between = [worker_frames.is_between_tasks(each) for each in stacks]
+    return bool(weights[np.array(between)].sum() > MIN_IDLE * weights[np.array(of_workers)].sum())
 
 
 def _add_stack(name: str, worker: str | None, stack: _Stack, stages: Sequence[PythonStage], found: _Tables) -> None:

@@ -74,9 +74,11 @@ def is_worker(file: str, function: str) -> bool:
     return (path == "worker.py" and name == "main") or (path == "daemon.py" and name in ("worker", "manager"))
 
 
-def is_waiting_daemon(leaf: Frame) -> bool:
-    """Whether a stack with this leaf is of the daemon while it waits for Spark to ask for a worker."""
-    return _path(leaf[0]) == "daemon.py" and simple(leaf[1]) == "manager"
+def is_between_tasks(stack: Sequence[Frame]) -> bool:
+    """Whether a stack, the leaf first, is of a worker or daemon that waits for a task."""
+    inside = any(_is_process(each) for each in stack)
+    waits = simple(stack[0][1]) in ("manager", "read_int")
+    return waits and not inside and any(is_worker(file, function) for file, function, _ in stack)
 
 
 def placed(stack: Sequence[Frame], idle: bool) -> Placed | None:
@@ -97,7 +99,10 @@ def placed(stack: Sequence[Frame], idle: bool) -> Placed | None:
     arrow = _is_arrow(work)
     if idle and _waits(work):
         return Placed("wait", function, arrow)
-    return Placed("user" if _in_user(work, owners) else "serialization", function, arrow)
+    if _in_user(work, owners):
+        return Placed("user", function, arrow)
+    imports = any("importlib" in each[0] for each in work)  # PySpark imports pandas and Arrow at their first use
+    return Placed("start" if imports else "serialization", function, arrow)
 
 
 def _is_process(frame: Frame) -> bool:
