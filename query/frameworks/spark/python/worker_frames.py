@@ -1,4 +1,4 @@
-"""What a Python worker did in a sampled stack, by its frames: files and functions, as py-spy names them.
+"""The activity of a Python worker in a sampled stack, by its frames: files and functions, as py-spy names them.
 
 A stack of a worker is, from the root: the daemon that forks workers, `main` and `process` of pyspark/worker.py, and
 then PySpark's serializers and the functions of users in any order, because rows are pulled.  py-spy shortens files to
@@ -56,7 +56,7 @@ Owner = Literal["worker", "serializer", "pyspark", "converter", "standard", "nat
 
 @dataclass(frozen=True)
 class Placed:
-    """What a worker did in a stack.
+    """The activity of a worker in a stack.
 
     `function` is the outermost function of the user in it, the one that Spark called, None if it has none; `arrow` is
     whether it has one of PySpark's serializers of Arrow or pandas, None if it has no serializer.
@@ -82,7 +82,7 @@ def is_between_tasks(stack: Sequence[Frame]) -> bool:
 
 
 def placed(stack: Sequence[Frame], idle: bool) -> Placed | None:
-    """What a worker did in a stack, the leaf first; None between tasks, and for any other process.
+    """The activity of a worker in a stack, the leaf first; None between tasks, and for any other process.
 
     `idle` is whether the profile also has threads that wait (py-spy's `--idle`); without it, a worker that reads was
     copying bytes.
@@ -154,7 +154,7 @@ def _is_arrow(work: Sequence[Frame]) -> bool | None:
 
 @cache
 def owner(file: str) -> Owner:
-    """Whose code a file is."""
+    """The owner of the code in a file."""
     if (path := _path(file)) is not None:
         if path == "worker.py":
             return "worker"
