@@ -137,7 +137,7 @@ def test_tasks_that_wait_for_python_workers_are_reported_by_the_plans_own_times(
     first = verdict.recommendations[0]
     assert isinstance(first, ProfilePython)
     assert first.scalar_udf
-    assert [(each.name, each.after) for each in first.settings] == [("spark.python.profile", True)]
+    assert [(each.name, each.after) for each in first.settings] == [("spark.sql.pyspark.udf.profiler", "perf")]
 
 
 def test_without_such_times_a_task_that_has_a_python_worker_waits_for_it(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ from crystalperf.query.inputs.frames import Names as Names
 from crystalperf.query.inputs.frames import OperatorFrame as OperatorFrame
 from crystalperf.query.inputs.frames import Operators as Operators
 from crystalperf.query.inputs.frames import Role as Role
+from crystalperf.query.inputs.reader import DelegateProfiles as DelegateProfiles
 from crystalperf.query.inputs.reader import Reader as Reader
 from crystalperf.query.trace.vocabulary import Exhausted as Exhausted
 from crystalperf.query.trace.vocabulary import Vocabulary as Vocabulary

@@ -252,7 +252,8 @@ def _named(found: list[_Found]) -> list[_Found]:
     kind = NotALogError if first.kind != "empty" and not first.advice else UnusableFileError
     raise kind(
         f"{first.part.path}: {what or f'is {first.what}'}; CrystalPerf reads {_logs()}, and stack samples as a JFR"
-        f" recording, collapsed stacks, a pprof or speedscope profile, or text of `perf script`{advice}"
+        " recording, collapsed stacks, a pprof or speedscope profile, text of `perf script`, or a profile of cProfile"
+        f"{advice}"
     )
 
 

@@ -60,7 +60,7 @@ class Application:
     size: int = 0
 
 
-SampleKind = Literal["jfr", "collapsed", "pprof", "speedscope", "perf script"]
+SampleKind = Literal["jfr", "collapsed", "pprof", "speedscope", "perf script", "pstats"]
 SAMPLE_KINDS: tuple[SampleKind, ...] = get_args(SampleKind)
 
 

@@ -13,11 +13,27 @@ from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.inputs.files import Application, Head, LogPart
 from crystalperf.query.inputs.frames import Frames
 from crystalperf.query.trace.contract import Trace
-from crystalperf.query.trace.records import Problems
+from crystalperf.query.trace.records import Problems, RunTables
 from crystalperf.query.trace.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import duckdb
+
+    from crystalperf.query.recordings import jfr
+    from crystalperf.query.recordings.pstats import CallProfile
+    from crystalperf.query.recordings.stacktable import Collapsed
+
+
+@dataclass(frozen=True)
+class DelegateProfiles:
+    """How profiles of processes that compute for tasks, such as Python workers, are attributed to stages.
+
+    is_delegate  (class name or file, function) of a frame → whether only such processes have it
+    read         (file name, profile) of each, the trace, the problems → tables of the framework's own (Reader.raw)
+    """
+
+    is_delegate: Callable[[str, str], bool]
+    read: Callable[[Sequence[tuple[str, Collapsed | jfr.Recording | CallProfile]], Trace, Problems], RunTables]
 
 
 @dataclass(frozen=True)
@@ -69,6 +85,8 @@ class Reader:
     delegates: Callable[[frozenset[str]], bool] = lambda _uses: False
     """Kinds of data that a stage reads and writes → whether other processes compute for its tasks, so that these have
     no CPU wait."""
+    delegate_profiles: DelegateProfiles | None = None
+    """How profiles of these processes are read; without it they are left out."""
 
 
 class ReadableFramework(Protocol):

@@ -215,6 +215,11 @@ KINDS = (
     Foreign("a profile of pyinstrument", _AGAIN, _json(rb'"session"\s*:', rb'"(min_interval|sample_count)"\s*:')),
     Foreign("a recording of memray", "it shows memory, not time", _magic(b"memray\0")),
     Foreign(
+        "a profile of memory_profiler",
+        "it shows memory, not time",
+        _has(rb"(?m)^Filename: ", rb"Line #\s{1,9}Mem usage\s{1,9}Increment"),
+    ),
+    Foreign(
         "a file of stacks from Uber's JVM profiler",
         _COLLAPSED.format("its `stackcollapse.py`"),
         _json(rb'^\{"stacktrace"\s*:\s*\['),

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
+import numpy as np
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.recordings import jfr
 from crystalperf.query.recordings.own_export import is_resource_frame
-from crystalperf.query.recordings.stacktable import Collapsed, Frame, StackTable, TimedSample, frame_of
+from crystalperf.query.recordings.stacktable import Collapsed, Frame, SampledThread, StackTable, TimedSample, frame_of
 from crystalperf.query.recordings.whole import content
 from crystalperf.query.trace.records import Problems
 
@@ -98,9 +99,11 @@ def _stacks(path: str, file: _File, profiles: list[_OneProfile]) -> Collapsed | 
     resource = {at for at, each in enumerate(file.shared.frames) if is_resource_frame(each.name)} if own else set()
     labels = {at for at, each in enumerate(file.shared.frames) if _LABEL.fullmatch(each.name)} if own else set()
     samples: list[TimedSample] = []
+    threads: list[SampledThread] = []
     unix = True
     for thread, profile in enumerate(profiles):
         unit_ns = UNIT_NS[profile.unit]
+        order: list[tuple[int, float]] = []
         for start, length, stack in _intervals(path, profile):
             if stack and stack[-1] in resource:
                 stack = stack[:-1]
@@ -111,14 +114,22 @@ def _stacks(path: str, file: _File, profiles: list[_OneProfile]) -> Collapsed | 
             if min(stack) < 0:
                 raise IndexError
             number = table.add([number_of(each) for each in reversed(stack)], length * unit_ns / 1e6)
+            order.append((number, length * unit_ns / 1e6))
             unix = unix and _UNIX_NS < start * unit_ns < _LAST_NS
             if unix:
                 samples.append(TimedSample(round(start * unit_ns), thread, number, round(length * unit_ns)))
+        threads.append(_thread(profile.name, order))
     if not table:
         raise InputError(f"{path}: a speedscope file without a stack; record while the job is busy")
     if not unix:
-        return table.collapsed(of_tasks=own)
+        unit_ms = None if any(each.unit == "none" for each in profiles) else 1.0
+        return table.collapsed(of_tasks=own, unit_ms=unit_ms, threads=threads)
     return table.timed(samples, [jfr.Thread(each.name, each.name, 0, 0) for each in profiles], on_cpu=False)
+
+
+def _thread(name: str, order: Sequence[tuple[int, float]]) -> SampledThread:
+    stacks = np.array([stack for stack, _ in order], dtype=np.int64)
+    return SampledThread(name, stacks, np.array([weight for _, weight in order], dtype=np.float64))
 
 
 def _frame(frame: _Frame) -> Frame:

@@ -13,7 +13,7 @@ from crystalperf.indexes.errors import InputError
 from crystalperf.query.recordings import jfr
 from crystalperf.query.recordings.jfr.merge import Merged
 from crystalperf.query.recordings.jfr.model import CPU, WALL, ProblemLog
-from crystalperf.query.trace.records import Floats
+from crystalperf.query.trace.records import Floats, Ints
 
 MAX_FRAMES = 2048
 """Maximum frames of a stack; a deeper one is truncated at the root."""
@@ -37,6 +37,15 @@ _BLOCKING_JAVA = re.compile(
 
 
 @dataclass(frozen=True)
+class SampledThread:
+    """The samples of a thread in order: the number of each one's stack, and its weight, (samples,)."""
+
+    name: str
+    stack: Ints
+    weight: Floats
+
+
+@dataclass(frozen=True)
 class Collapsed:
     """The stacks of one file as a recording without samples, and the count or time of each, (stacks,)."""
 
@@ -44,6 +53,10 @@ class Collapsed:
     weight: Floats
     of_tasks: bool = False
     """Whether it has the stacks of tasks alone, so that it need not show other threads."""
+    unit_ms: float | None = None
+    """Time of a weight of 1, ms; None if the file does not state it."""
+    threads: tuple[SampledThread, ...] = ()
+    """The samples of each thread in their order, if the file has it."""
 
 
 @dataclass(frozen=True)
@@ -84,9 +97,12 @@ class StackTable:
         self._weights[number] += weight
         return number
 
-    def collapsed(self, *, of_tasks: bool = False) -> Collapsed:
+    def collapsed(
+        self, *, of_tasks: bool = False, unit_ms: float | None = None, threads: Sequence[SampledThread] = ()
+    ) -> Collapsed:
         """The stacks and the sum of their weights."""
-        return Collapsed(self._recording(), np.array(self._weights, dtype=np.float64), of_tasks)
+        weights = np.array(self._weights, dtype=np.float64)
+        return Collapsed(self._recording(), weights, of_tasks, unit_ms, tuple(threads))
 
     def timed(self, samples: Sequence[TimedSample], threads: Sequence[jfr.Thread], *, on_cpu: bool) -> jfr.Recording:
         """A recording with samples; `on_cpu` is whether the profiler samples only threads on the CPU."""

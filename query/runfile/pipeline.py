@@ -54,6 +54,7 @@ from crystalperf.query.trace.records import (
 if TYPE_CHECKING:
     from crystalperf.query.attribution.samples.place import MatchedRecording
     from crystalperf.query.recordings import jfr
+    from crystalperf.query.recordings.pstats import CallProfile
     from crystalperf.query.recordings.stacktable import Collapsed
 
 # The modules for recordings are imported only if there are recordings: most runs have none.
@@ -108,9 +109,10 @@ def profile_application(
     store.prepare("run", more=framework.reader.raw())
     progress(f"reading the {framework.vocabulary.log.partition(' ')[2]}")
     problems = Problems(inputs.problems)
-    timed, untimed = _samples(inputs.samples, problems, progress)
+    timed, untimed, delegated = _samples(inputs.samples, framework, problems, progress)
     run = gather(
-        _read(framework, application.log, problems),  # the only reference, because a step releases its tasks
+        # The only reference, because a step releases its tasks.
+        _with_delegates(_read(framework, application.log, problems), framework, problems, delegated, progress),
         framework,
         problems,
         indexes,
@@ -142,24 +144,58 @@ def _read(framework: ReadableFramework, log: LogFile, problems: Problems) -> Tra
     return trace
 
 
+def _with_delegates(
+    trace: Trace, framework: ReadableFramework, problems: Problems, delegated: _Profiles, progress: Progress
+) -> Trace:
+    """The trace with the tables that its framework makes of profiles of delegates."""
+    reads = framework.reader.delegate_profiles
+    if not delegated or reads is None:
+        return trace
+    progress(f"matching the samples of {framework.vocabulary.delegate}s")
+    return replace(trace, raw={**trace.raw, **reads.read(delegated, trace, problems)})
+
+
 _Timed = Iterable[tuple[str, "jfr.Recording"]]
 _Untimed = Sequence[tuple[str, "Collapsed"]]
+_Profiles = Sequence[tuple[str, "Collapsed | jfr.Recording | CallProfile"]]
 
 
-def _samples(samples: Sequence[SampleFile], problems: Problems, progress: Progress) -> tuple[_Timed, _Untimed]:
-    """Recordings, those of JFR read one at a time, and stacks without times."""
+def _samples(
+    samples: Sequence[SampleFile], framework: ReadableFramework, problems: Problems, progress: Progress
+) -> tuple[_Timed, _Untimed, _Profiles]:
+    """Recordings, those of JFR read one at a time; stacks without times; profiles of delegates, of all kinds."""
     if all(each.kind == "jfr" for each in samples):
-        return _recordings(samples, problems, progress), ()
+        return _recordings(samples, problems, progress), (), ()
     from crystalperf.query.recordings import jfr
+    from crystalperf.query.recordings.stacktable import Collapsed
 
     timed: list[tuple[str, jfr.Recording]] = []
     untimed: list[tuple[str, Collapsed]] = []
+    delegated: list[tuple[str, Collapsed | jfr.Recording | CallProfile]] = []
     for path, found in _stacks(samples, problems, progress):
-        if isinstance(found, jfr.Recording):
+        if _is_of_delegates(found, framework):
+            delegated.append((path, found))
+        elif isinstance(found, jfr.Recording):
             timed.append((path, found))
-        else:
+        elif isinstance(found, Collapsed):
             untimed.append((path, found))
-    return chain(_recordings(samples, problems, progress), timed), untimed
+        else:
+            meaning = f"a profile of Python functions, which no {framework.vocabulary.task} of {framework.title} has"
+            problems.add("other profile", "info", path, None, f"{meaning}; left out")
+    return chain(_recordings(samples, problems, progress), timed), untimed, delegated
+
+
+def _is_of_delegates(found: Collapsed | jfr.Recording | CallProfile, framework: ReadableFramework) -> bool:
+    """Whether a profile is of processes that compute for the tasks of a framework."""
+    from crystalperf.query.recordings.pstats import CallProfile
+    from crystalperf.query.recordings.stacktable import Collapsed
+
+    reads = framework.reader.delegate_profiles
+    if reads is None or isinstance(found, CallProfile):
+        return reads is not None
+    frames = found.recording.frames if isinstance(found, Collapsed) else found.frames
+    pairs = set(zip(frames.class_id.tolist(), frames.method_id.tolist(), strict=True))
+    return any(reads.is_delegate(frames.class_names[of], frames.method_names[method]) for of, method in pairs)
 
 
 def _recordings(
@@ -188,7 +224,7 @@ def _add_unreadable(problems: Problems, path: str, error: Exception) -> None:
 
 def _stacks(
     samples: Sequence[SampleFile], problems: Problems, progress: Progress
-) -> Iterator[tuple[str, Collapsed | jfr.Recording]]:
+) -> Iterator[tuple[str, Collapsed | jfr.Recording | CallProfile]]:
     """The files of all other kinds."""
     for each in samples:
         if each.kind == "jfr":

@@ -14,15 +14,17 @@ comparing.py    settings and operators that matter if runs are compared
 private.py      what is redacted in plans
 history.py      logs from a History Server
 setup.py        the settings with which a job writes a log and samples
+python/         time of Python workers, from profiles of them
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from crystalperf.query.frameworks import Frames, Framework, Operators, Planner, Reader
+from crystalperf.query.frameworks import DelegateProfiles, Frames, Framework, Operators, Planner, Reader
 from crystalperf.query.frameworks.spark import (
     advise,
     comparing,
@@ -32,8 +34,8 @@ from crystalperf.query.frameworks.spark import (
     memory,
     names,
     partitions,
-    plan_sentences,
     private,
+    python_sentences,
     results,
     rules,
     scheduling,
@@ -44,6 +46,9 @@ from crystalperf.query.frameworks.spark import (
     tunable,
     waits,
 )
+from crystalperf.query.frameworks.spark.python import worker_frames
+from crystalperf.query.trace.contract import Trace
+from crystalperf.query.trace.records import Problems, RunTables
 from crystalperf.query.trace.vocabulary import Vocabulary
 
 
@@ -52,6 +57,13 @@ def _served(address: str, app: str | None, folder: Path, progress: Callable[[str
     from crystalperf.query.frameworks.spark import history
 
     return history.served(address, app, folder, progress)
+
+
+def _python_tables(profiles: Sequence[tuple[str, Any]], trace: Trace, problems: Problems) -> RunTables:
+    """See profiles.read; it is imported only for profiles of Python workers."""
+    from crystalperf.query.frameworks.spark.python import profiles as python_profiles
+
+    return python_profiles.read(profiles, trace, problems)
 
 
 SPARK = Framework(
@@ -68,6 +80,7 @@ SPARK = Framework(
         interactive=interactive.interactive,
         occupied=results.occupied,
         delegates=rules.runs_python,
+        delegate_profiles=DelegateProfiles(worker_frames.is_worker, _python_tables),
         unread_work=frozenset({"missing_part", "compacted_log", "second_application"}),
         counted_problems=frozenset({"missing_task_ends"}),
         unread_start=frozenset({"application_start", "second_application"}),
@@ -125,6 +138,6 @@ SPARK = Framework(
         tunable=tunable.tunable,
         metrics={"shuffle": "exchanged"},
         setup=setup.SETUP,
-        sentences=plan_sentences.SENTENCES,
+        sentences=python_sentences.SENTENCES,
     ),
 )

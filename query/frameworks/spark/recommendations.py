@@ -242,6 +242,61 @@ class ProfilePython(Recommendation):
     functions: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class OfPython(Recommendation):
+    """A change of a stage with Python workers, of whose task time a part has this `share`."""
+
+    stage: str
+    name: str
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpeedUpPython(OfPython):
+    """Make a user's Python function faster: the user's code has that share.
+
+    `function` has the most time of its own, at `where`; `vectorizes` is whether it takes one row at a time.
+    """
+
+    kind: ClassVar[str] = "speed-up-python"
+
+    function: str
+    where: str | None
+    vectorizes: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewritePython(OfPython):
+    """Replace a function of one row by Spark SQL functions, or by a pandas UDF: serialization has that share."""
+
+    kind: ClassVar[str] = "rewrite-python"
+
+    function: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class UseArrow(OfPython, ChangeSetting):
+    """Send rows to functions of one row by Arrow instead of pickle: serialization has that share."""
+
+    kind: ClassVar[str] = "use-arrow"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SendFewerColumns(OfPython):
+    """Send fewer columns to functions of whole rows: serialization has that share, of `sent_bytes` if known."""
+
+    kind: ClassVar[str] = "send-fewer-columns"
+
+    sent_bytes: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReusePythonWorkers(OfPython, ChangeSetting):
+    """Keep Python workers for later tasks: their start has that share."""
+
+    kind: ClassVar[str] = "reuse-python-workers"
+
+
 # Memory and executors -------------------------------------------------------------------------------------------------
 
 

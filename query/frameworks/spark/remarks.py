@@ -122,3 +122,43 @@ class HeapOversized(Remark):
     heap_bytes: float
     used_bytes: float
     safe_bytes: float
+
+
+@dataclass(frozen=True)
+class PythonParts:
+    """The task time of a stage with Python workers, ms.
+
+    `user` ran functions of users, `serialization` converted rows from and to Arrow or pickle, `start` prepared workers,
+    `jvm` was on the CPU in the JVM while no worker was busy; in `wait` both waited.  If the profile has functions only,
+    `serialization` and `start` are None, and part of `wait`.
+    """
+
+    user: float
+    serialization: float | None
+    start: float | None
+    jvm: float
+    wait: float
+
+    @property
+    def whole(self) -> float:
+        return self.user + (self.serialization or 0.0) + (self.start or 0.0) + self.jvm + self.wait
+
+
+@dataclass(frozen=True)
+class PythonTime(Remark):
+    """The task time of the stage with the most of it, of those of which there are profiles of Python workers.
+
+    `function` is the user's function with the most time of its own, `where` its file and line, `function_ms` that time;
+    None if no function was seen.  `others` is the number of such stages besides.
+    """
+
+    kind: ClassVar[str] = "python-time"
+    on_first_screen: ClassVar[bool] = True
+
+    stage: str
+    name: str
+    parts_ms: PythonParts
+    function: str | None
+    where: str | None
+    function_ms: float
+    others: int = 0

@@ -40,6 +40,7 @@ from crystalperf.query.frameworks.spark.findings import (
 )
 from crystalperf.query.frameworks.spark.names import TITLES
 from crystalperf.query.frameworks.spark.partitions import size_set
+from crystalperf.query.frameworks.spark.python import split
 from crystalperf.query.frameworks.spark.settings import flag, number, whole
 from crystalperf.query.frameworks.spark.storage import file_findings
 from crystalperf.query.results.advice import (
@@ -334,8 +335,13 @@ def unmodelled_device(connection: duckdb.DuckDBPyConnection, execution: Executio
 
 
 def own_remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
-    """Spark's own measurements that no finding has: batches of streams, and heaps too large or near their limit."""
-    return [*streaming.remarks(connection, execution), *needs.remarks(connection, execution)]
+    """Spark's own measurements that no finding has: batches of streams, time of Python workers, and heaps too large or
+    near their limit."""
+    return [
+        *streaming.remarks(connection, execution),
+        *split.remarks(connection, execution),
+        *needs.remarks(connection, execution),
+    ]
 
 
 RULES = Advisor(

@@ -96,3 +96,26 @@ CREATE TABLE spark_executor_metrics (         -- one row per executor and stage 
     major_gcs BIGINT NOT NULL,                -- full collections since the executor started
     major_gc_ms BIGINT NOT NULL               -- time of these
 );
+
+CREATE TABLE spark_python_times (             -- one row per stage and part of the time of its Python workers, as profiles of them show it
+    stage_id VARCHAR NOT NULL,                -- of stages
+    worker_id VARCHAR,                        -- executor in the name of the profile; NULL if it names none
+    part VARCHAR NOT NULL,                    -- user (functions of users), serialization (Arrow or pickle, and PySpark's calls), start (imports, reading functions) or wait (for the JVM)
+    matched_by VARCHAR NOT NULL,              -- how the stage is known: time, function (its plan names it), operator, only stage, or share (in proportion to the tasks' waiting)
+    recorder VARCHAR NOT NULL,                -- samples (of stacks), or calls (cProfile, whose own cost is in the times)
+    origin VARCHAR NOT NULL,                  -- name of the profile
+    time_ms DOUBLE NOT NULL                   -- time of workers, summed over them
+);
+
+CREATE TABLE spark_python_functions (         -- one row per stage and user's Python function in profiles of its workers
+    stage_id VARCHAR NOT NULL,                -- of stages
+    udf VARCHAR NOT NULL,                     -- the outermost function of the user, which Spark called: module.function
+    function VARCHAR NOT NULL,                -- the function: module.function
+    file VARCHAR NOT NULL,                    -- its file, as the profile has it
+    recorder VARCHAR NOT NULL,                -- samples or calls
+    origin VARCHAR NOT NULL,                  -- name of the profile
+    line INTEGER,                             -- its line with the most time; of calls its first line
+    calls BIGINT,                             -- number of calls; NULL for samples
+    own_ms DOUBLE NOT NULL,                   -- time in it and in libraries that it called, summed over workers
+    total_ms DOUBLE NOT NULL                  -- with the user's functions that it called
+);

@@ -69,6 +69,12 @@ def version_number(text: str | None) -> str | None:
     return match[1].rstrip(".+-") if match else None
 
 
+def version_tuple(text: str | None) -> tuple[int, int] | None:
+    """The first two numbers of a version: (3, 5) for 3.5.1; None if unknown."""
+    found = re.match(r"(\d{1,4})\.(\d{1,4})", version_number(text) or "")
+    return (int(found[1]), int(found[2])) if found else None
+
+
 def size_text(amount: float) -> str:
     """Bytes as Spark's settings take them, rounded up to three figures: 512m, 12g, 64k."""
     for unit, one in (("g", 2**30), ("m", 2**20), ("k", 2**10)):

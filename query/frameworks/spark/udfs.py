@@ -15,6 +15,7 @@ from crystalperf.query.frameworks.spark.remarks import PythonFunctions, PythonGr
 from crystalperf.query.results.answers import NamedPart, PathItem
 
 _CALL = re.compile(r"(<lambda>|[A-Za-z_]\w*)\(")
+_RESULT = re.compile(r"#(\d{1,18})")
 
 
 def named_parts(
@@ -53,15 +54,16 @@ def functions(detail: str) -> tuple[str, ...]:
     >>> functions("BatchEvalPython [normalise(cast(id#0L as int))#1, score(x#2)#3], [pythonUDF0#4]")
     ('normalise', 'score')
     """
-    return tuple(dict.fromkeys(_calls(detail)))
+    return tuple(dict.fromkeys(name for name, _ in numbered_functions(detail)))
 
 
-def _calls(text: str) -> Iterator[str]:
+def numbered_functions(text: str) -> Iterator[tuple[str, int]]:
+    """The Python functions in a plan node's description, with the ids of their results, which Spark's profiles have."""
     for match in _CALL.finditer(text):
         depth = 1
         for place in range(match.end(), len(text)):
             depth += {"(": 1, ")": -1}.get(text[place], 0)
             if depth == 0:
-                if text[place + 1 : place + 2] == "#":
-                    yield match[1]
+                if (number := _RESULT.match(text, place + 1)) is not None:
+                    yield match[1], int(number[1])
                 break

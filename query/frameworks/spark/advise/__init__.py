@@ -22,6 +22,7 @@ from crystalperf.query.frameworks.spark.advise import (
     memory,
     pairs,
     partitions,
+    python,
     repeated,
     rows,
     scans,
@@ -75,7 +76,7 @@ def _candidates(connection: duckdb.DuckDBPyConnection, execution: Execution, dia
         *memory.short(execution, on_path.details, debug),
         *memory.right_size(connection, execution, debug),
         *results.candidates(connection, on_path.details, debug),
-        *rows.python(on_path.details, debug),
+        *python.candidates(connection, execution, on_path.details, debug),
         *executors.late(execution, debug),
         *executors.missing(execution, debug),
     ]

@@ -1,9 +1,9 @@
-"""Recommendations on rows: skew between tasks, windows that one task computes, and Python workers."""
+"""Recommendations on rows: skew between tasks, and windows that one task computes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from crystalperf.query.diagnose.findings.parts import LITTLE_BYTES
 from crystalperf.query.diagnose.stage_statistics import StageStats
@@ -13,17 +13,14 @@ from crystalperf.query.frameworks.spark.advise.stages import Stages, reads_shuff
 from crystalperf.query.frameworks.spark.partitions import size_set
 from crystalperf.query.frameworks.spark.recommendations import (
     PartitionWindow,
-    ProfilePython,
     SplitKeys,
     SplitSkewedJoin,
     Splittable,
 )
-from crystalperf.query.frameworks.spark.remarks import PythonFunctions, PythonGroup
 from crystalperf.query.frameworks.spark.rules import one_window
 from crystalperf.query.frameworks.spark.settings import flag, number
-from crystalperf.query.results.answers import Debug
 from crystalperf.query.results.findings import IdleStage, MoreData, StageCost, StragglerStage
-from crystalperf.query.results.recommendations import GUESSED, MODELLED, Candidate, SettingChange
+from crystalperf.query.results.recommendations import GUESSED, MODELLED, Candidate
 
 _THRESHOLD = "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"
 _SPLITS = "spark.sql.adaptive.skewJoin.enabled"
@@ -116,27 +113,3 @@ def windows(stages: Stages) -> Iterator[Candidate]:
         # keys of the parts too, which made a rerun longer (research/2026-11-29-advice-proven.md).
         value = PartitionWindow(price="inspect", because="idle-slots", saving=GUESSED, stage=f"{first.id} {first.name}")
         yield Candidate(value, at_most_ms=sum(each.cost_ms for each in costs))
-
-
-def _python_groups(debug: Debug) -> list[PythonGroup]:
-    """The Python functions on the critical path by stage, the most time first."""
-    remarks = [each.remark for each in debug.named_parts if isinstance(each.remark, PythonFunctions)]
-    return sorted((each for remark in remarks for each in remark.groups), key=lambda each: -each.time_ms)
-
-
-def python(details: Sequence[StageStats], debug: Debug) -> Iterator[Candidate]:
-    """The code of Python workers that tasks wait for: its functions by name, and a profile, which no log has."""
-    cost_ms = debug.other_ms.get("delegated", 0.0)
-    delegating = [each for each in details if each.delegates]
-    if not delegating or cost_ms <= 0:
-        return
-    longest = max(delegating, key=lambda each: each.facts.path_ms)
-    scalar_udf = "BatchEvalPython" in longest.operators
-    value = ProfilePython(
-        price="code" if scalar_udf else "inspect",  # other functions: a profile shows whether there is anything to gain
-        because="delegated", saving=GUESSED,
-        settings=(SettingChange("spark.python.profile", None, True),),
-        stage=longest.facts.id, name=longest.facts.name, scalar_udf=scalar_udf,
-        functions=tuple(dict.fromkeys(name for each in _python_groups(debug) for name in each.functions)),
-    )  # fmt: skip
-    yield Candidate(value, at_most_ms=cost_ms)

@@ -57,6 +57,7 @@ _KEPT_PROPERTIES = re.compile(
     r"|eventLog\.(enabled|compress|compression\.codec|rolling\.enabled|logStageExecutorMetrics)"
     r"|sql\.(shuffle\.partitions|autoBroadcastJoinThreshold|exchange\.reuse|join\.preferSortMergeJoin|adaptive\.[\w.]+)"
     r"|sql\.files\.(maxPartitionBytes|openCostInBytes)|profiler\.[\w.]+|hadoop\.fs\.defaultFS"
+    r"|sql\.execution\.pythonUDF\.arrow\.enabled|python\.worker\.reuse"
     r"|plugins|rapids\.sql\.enabled|(executor|task)\.resource\.gpu\.amount"
     r"|repl\.class\.uri|databricks\.clusterSource)"
 )

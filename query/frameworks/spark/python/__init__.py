@@ -1,0 +1,7 @@
+"""Time of Spark's Python workers, from profiles of them next to an event log.
+
+worker_frames.py  what a worker did in a sampled stack: the user's code, serialization, waiting for the JVM
+stages.py         the stages of a run that Python workers computed for, and the functions in their plans
+profiles.py       stacks and call profiles, by stage: spark_python_times, spark_python_functions
+split.py          the task time of such a stage by part
+"""

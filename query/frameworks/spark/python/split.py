@@ -1,0 +1,50 @@
+"""The task time of stages with Python workers, by what workers and JVM did (views/spark_python.sql)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+
+import duckdb
+
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.frameworks.spark.remarks import PythonParts, PythonTime
+
+
+def python_times(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[PythonTime]:
+    """The stages of a scope of which there are profiles of Python workers, the one with the most task time first."""
+    names = {each.stage_id: each.name for each in execution.dag.stages}
+    rows = connection.execute(
+        f"""
+        SELECT
+            stage_id, function, file, line, coalesce(function_ms, 0), user_ms, serialization_ms, start_ms, jvm_ms,
+            wait_ms
+        FROM ({_view()}) WHERE recorder IS NOT NULL AND list_contains(?, stage_id)
+        """,
+        [list(names)],
+    ).fetchall()
+    return [
+        PythonTime(stage, names[stage], PythonParts(*parts), function, _where(file, line), float(function_ms))
+        for stage, function, file, line, function_ms, *parts in rows
+    ]
+
+
+def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[PythonTime]:
+    """The first of them, with the number of others."""
+    found = python_times(connection, execution)
+    return [replace(found[0], others=len(found) - 1)] if found else []
+
+
+def _where(file: str | None, line: int | None) -> str | None:
+    """A file's name with a line: `job.py:12`."""
+    if not file:
+        return None
+    name = file.rpartition("/")[2]
+    return f"{name}:{line}" if line else name
+
+
+@cache
+def _view() -> str:
+    package = __package__.rpartition(".")[0]
+    return files(package).joinpath("views", "spark_python.sql").read_text(encoding="utf-8")
