@@ -140,7 +140,7 @@ def test_a_query_that_goes_on_after_it_wrote_puts_its_output_in_place(tmp_path: 
     assert "committing" not in {each.kind for each in verdict.debug.findings}
 
 
-def test_a_scan_is_cut_smaller_where_spark_cut_it_and_its_files_are_stored_anew_where_not(tmp_path: Path) -> None:
+def test_files_are_cut_smaller_if_spark_split_them_and_else_stored_in_another_way(tmp_path: Path) -> None:
     small = [Task(20_000, "1", cpu_ms=19_000, read_bytes=4 * MIB) for _ in range(4)]
     verdict = reported(tmp_path, [Stage(small)], query=SCAN)
     (cost,) = only(verdict, spark.CutFilesSmaller).settings

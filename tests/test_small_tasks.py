@@ -38,7 +38,7 @@ def test_large_tasks_of_the_run_show_how_long_rows_may_take():
     assert share[4:] == pytest.approx(np.full(40, 1 - 3 * 100 / 1024 * 100 / 50), rel=0.01)
 
 
-def test_what_slow_tasks_take_beyond_the_median_is_not_their_cost():
+def test_the_cost_of_a_slow_task_is_at_most_the_median():
     share = own_cost_share(run_of([50.0] * 39 + [500.0], [3 * KIB] * 40))
     assert share[-1] == pytest.approx(0.1 * MAX_SHARE, rel=0.01)
 

@@ -1,4 +1,4 @@
-"""What the present code says of the kept logs: recommendations and tuned configurations, and the changes they are.
+"""Recommendations and tuned configurations of the present code for the kept logs, and the changes they are.
 
 ``claims.jsonl`` keeps them as data, so that tables need no logs.
 """

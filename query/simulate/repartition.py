@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -74,18 +74,18 @@ def with_tasks(
         amounts["overhead_ms"][-1] = np.full(len(parts), fixed.sum())
         divided = (on_cpu * (1 - constant) * (1 - per_task))[rows]
         amounts["total_cpu_ms"][-1] = _between(edges, divided) + (on_cpu[rows] - divided).mean()
-    names = Tasks.__dataclass_fields__
-    joined = Tasks(*(np.concatenate([getattr(each, name) for each in pieces]) for name in names))
+    return _joined(execution, pieces, amounts)
+
+
+def _joined(execution: Execution, pieces: Sequence[Tasks], amounts: Mapping[str, Sequence[Floats]]) -> Execution:
+    """The execution with the tasks of all stages in order of their launch, and their volumes."""
+    joined = Tasks(*(np.concatenate([getattr(each, name) for each in pieces]) for name in Tasks.__dataclass_fields__))
     order = np.argsort(joined.launch_ms, kind="stable")
     whole: dict[str, Any] = {name: np.concatenate(values)[order] for name, values in amounts.items()}
     for name, values in whole.items():
-        if getattr(volumes, name).dtype.kind == "i":
+        if getattr(execution.volumes, name).dtype.kind == "i":
             whole[name] = np.rint(values).astype(np.int64)
-    return replace(
-        execution,
-        tasks=joined.select(order),
-        volumes=Volumes(**whole),
-    )
+    return replace(execution, tasks=joined.select(order), volumes=Volumes(**whole))
 
 
 def with_cpu_time(execution: Execution, ratio: Floats) -> Execution:

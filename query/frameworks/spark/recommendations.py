@@ -123,7 +123,7 @@ class SpreadRows(InProgram):
 class SplitFiles(Recommendation):
     """Store files so that Spark can split them, into `partitions` tasks or more.
 
-    Repartitioning their rows is no remedy: a task still reads and parses a whole file, and then shuffles all rows
+    Repartitioning their rows takes longer: a task still reads and parses a whole file, and then shuffles all rows
     (research/2026-11-29-advice-proven.md).
     """
 
