@@ -40,7 +40,7 @@ class Tuned:
     def gain_ms(self) -> float:
         """Median runtime of the unchanged runs less that of the tuned ones."""
         assert self.measured is not None
-        return statistics.median(self.measured["before_ms"]) - statistics.median(self.measured["after_ms"])
+        return float(statistics.median(self.measured["before_ms"]) - statistics.median(self.measured["after_ms"]))
 
     @property
     def noise_ms(self) -> float:
