@@ -50,7 +50,7 @@ BOTTLENECKS = {
     "survived-failure": (
         "no worker",
         5941,
-        ["starting-tasks", "delegated", "driver", "cpu_speed", "no-worker", "at-start"],
+        ["starting-tasks", "driver", "cpu_speed", "delegated", "no-worker", "at-start"],
     ),
     "threads": ("driver", 3785, ["driver", "samples"]),
     "tiny-tasks": ("start", 5479, ["starting-tasks", "at-start"]),
