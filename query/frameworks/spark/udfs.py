@@ -14,6 +14,12 @@ from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.remarks import PythonFunctions, PythonGroup
 from crystalperf.query.results.answers import NamedPart, PathItem
 
+RUNS_PYTHON = re.compile("Python|Pandas|InArrow|ArrowEval")
+"""In the names of operators that run functions of users in Python workers."""
+
+SCALAR_UDF = "BatchEvalPython"
+"""The operator of functions that take one row at a time."""
+
 _CALL = re.compile(r"(<lambda>|[A-Za-z_]\w*)\(")
 _RESULT = re.compile(r"#(\d{1,18})")
 
@@ -30,9 +36,10 @@ def named_parts(
     rows = connection.execute(
         """
         SELECT stage_id, detail FROM operator_stages JOIN operators USING (scope_id, node_id)
-        WHERE regexp_matches(name, 'Python|Pandas|InArrow|ArrowEval')
+        WHERE regexp_matches(name, ?)
         ORDER BY stage_id, node_id DESC
-        """
+        """,
+        [RUNS_PYTHON.pattern],
     ).fetchall()
     names: dict[str, tuple[str, ...]] = {}
     for stage, detail in rows:

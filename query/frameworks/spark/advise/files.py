@@ -26,6 +26,9 @@ from crystalperf.query.results.recommendations import MEASURED, MODELLED, Candid
 MIN_PART_BYTES = MIB / 16
 """Minimum file partition that is worth a task."""
 
+SMALL_PARTS = 0.25
+"""The size of file partitions, over the default, below which Spark makes many more tasks than by default."""
+
 MANY = 4
 """Tasks per slot that are enough for a scan, also to even out its last wave."""
 
@@ -86,7 +89,7 @@ def larger(properties: Mapping[str, str], stages: Stages, listing: Collection[st
         # As many tasks as the size makes: not those of small files, of which a partition has several.
         and each.facts.tasks > MANY * each.facts.slots and each.read_bytes > 0.5 * size * each.facts.tasks
     ]  # fmt: skip
-    if size < usual / MANY and found:
+    if size < SMALL_PARTS * usual and found:
         first = max(found, key=lambda each: each.facts.path_ms)
         value = CutFilesLarger(
             price="setting", because=SPLIT, saving=MODELLED,

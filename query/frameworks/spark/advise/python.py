@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import duckdb
@@ -21,6 +20,7 @@ from crystalperf.query.frameworks.spark.recommendations import (
 )
 from crystalperf.query.frameworks.spark.remarks import PythonFunctions, PythonGroup, PythonTime
 from crystalperf.query.frameworks.spark.settings import flag, version_tuple
+from crystalperf.query.frameworks.spark.udfs import RUNS_PYTHON, SCALAR_UDF
 from crystalperf.query.results.answers import Debug
 from crystalperf.query.results.recommendations import GUESSED, MODELLED, Candidate, SettingChange
 
@@ -38,8 +38,6 @@ REUSE = "spark.python.worker.reuse"
 WORTH = 0.2
 """The share of a stage's task time from which on a part is worth a recommendation."""
 
-_IN_PLAN = re.compile(r"Python|Pandas|InArrow|ArrowEval")
-_BY_ROW = frozenset({"BatchEvalPython"})
 _SENDS_ROWS = ("InPandas", "InArrow", "CoGroups")
 """Parts of the names of operators that send all columns of their input; others send the arguments of functions."""
 
@@ -67,7 +65,7 @@ def _of_stage(
     if whole <= 0:
         return
     path_ms, converting_ms = detail.facts.path_ms, whole - parts.user - (parts.start or 0.0) - parts.jvm
-    by_row = bool(_BY_ROW & set(detail.operators))
+    by_row = SCALAR_UDF in detail.operators
     serialized = (parts.serialization or 0.0) / whole
     if parts.user >= WORTH * whole and time.function is not None:
         value = SpeedUpPython(
@@ -137,10 +135,10 @@ def unprofiled(details: Sequence[StageStats], debug: Debug, version: str | None)
     functions = tuple(dict.fromkeys(name for each in _python_groups(debug) for name in each.functions))
     number = version_tuple(version)
     profiler = SettingChange(PROFILER, None, True)
-    in_plan = any(_IN_PLAN.search(each) for each in longest.operators)  # else its code is of an RDD
+    in_plan = any(RUNS_PYTHON.search(each) for each in longest.operators)  # else its code is of an RDD
     if in_plan and number is not None and number >= _SESSION_PROFILER_SINCE:
         profiler = SettingChange(SESSION_PROFILER, None, "perf")
-    scalar_udf = "BatchEvalPython" in longest.operators
+    scalar_udf = SCALAR_UDF in longest.operators
     value = ProfilePython(
         price="code" if scalar_udf else "inspect",  # other functions: a profile shows whether there is anything to gain
         because="delegated", saving=GUESSED, settings=(profiler,), stage=longest.facts.id, name=longest.facts.name,

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from crystalperf.query.frameworks.spark.udfs import numbered_functions
+from crystalperf.query.frameworks.spark.udfs import RUNS_PYTHON, SCALAR_UDF, numbered_functions
 from crystalperf.query.trace.contract import Trace
 from crystalperf.query.trace.records import Floats, uses_of
 
-_OPERATOR = re.compile(r"Python|Pandas|InArrow|ArrowEval")
-_PICKLED = re.compile(r"BatchEvalPython")
 _LEAST_SHARE = 0.05
 """The part of a stage's waiting that may be serialization even if its functions explain all of it."""
 
@@ -40,11 +37,11 @@ class PythonStage:
     @property
     def pickles(self) -> bool:
         """Whether rows may cross as pickle: those of an RDD, and of functions that take one row."""
-        return not self.operators or any(_PICKLED.search(each) for each in self.operators)
+        return not self.operators or any(SCALAR_UDF in each for each in self.operators)
 
     @property
     def uses_arrow(self) -> bool:
-        return any(not _PICKLED.search(each) for each in self.operators)
+        return any(SCALAR_UDF not in each for each in self.operators)
 
     def weight_ms(self, workers: Collection[str] | None, left: bool) -> float:
         """Time for which its workers may have worked on some executors, None for all; with `left` only the part to
@@ -87,7 +84,7 @@ def _plans(trace: Trace) -> dict[str, tuple[set[str], dict[str, set[int]]]]:
     running = {
         (scope, int(node)): (name, detail or "")
         for scope, node, name, detail in zip(*map(_listed, columns), strict=True)
-        if _OPERATOR.search(name)
+        if RUNS_PYTHON.search(name)
     }
     found: dict[str, tuple[set[str], dict[str, set[int]]]] = {}
     keys = [trace.operator_stages.get(name, ()) for name in ("stage_id", "scope_id", "node_id")]
