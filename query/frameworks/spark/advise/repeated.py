@@ -23,6 +23,10 @@ LEAST, MOST, USUAL = 0.3, 1.0, 0.7
 """Range and middle of the saving, as factors of the time of the second computation: the first one has to keep its rows,
 and reads more columns if the two differ in these."""
 
+CACHING_MS = 2500.0
+"""Time that caching adds to a query: code that is generated for it, another job, and conversion of its rows.  Two lab
+jobs lost 0.5 and 4 s in comparison with the middle above (research/2026-11-29-advice-proven.md)."""
+
 _NUMBER = re.compile(r"#\d+L?|, \[plan_id=\d+\]")
 _KEYS = re.compile(r"keys?=\[([^\]]*)\]")
 _PARTITIONING = re.compile(r"(\w+partitioning)\((.*)\)")
@@ -66,9 +70,11 @@ def candidates(execution: Execution, plans: Sequence[Plan], details: Mapping[str
     first = (same or found)[0]
     cost_ms = sum(each.cost_ms for each in same or found)
     tables = dict.fromkeys(table(each) for each in first.plan.scans(first.exchanges[0]))
+    caching_ms = 0.0 if is_off and same else CACHING_MS
+    usual_ms, least_ms, most_ms = (share * cost_ms - caching_ms for share in (USUAL, LEAST, MOST))
     value = ReuseExchange(
         price="setting" if is_off and same else "code", because="plan",
-        saving=Saving("modelled", USUAL * cost_ms, (LEAST * cost_ms, MOST * cost_ms)),
+        saving=Saving("modelled", usual_ms, (least_ms, most_ms)),
         settings=(SettingChange(REUSE, False, True),) if is_off and same else (),
         stage=first.stages[0].facts.id, tables=tuple(tables), times=len(first.exchanges),
         rows=amount(first.exchanges[0], WRITTEN_ROWS) or 0.0, size_bytes=amount(first.exchanges[0], WRITTEN_BYTES),
