@@ -71,6 +71,43 @@ class MoreQueries(Remark):
 
 
 @dataclass(frozen=True)
+class HeavyStatement:
+    """A statement of a server's client: its scope, and its share of the task time of all statements."""
+
+    scope: str
+    user: str | None
+    text: str | None
+    length_ms: float
+    task_ms: float
+    share: float
+
+
+@dataclass(frozen=True)
+class HeavySession:
+    """A session of a server's client, and its share of the task time of all statements."""
+
+    session: str | None
+    user: str | None
+    statements: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Statements(Remark):
+    """The statements that clients sent to a Spark Connect or Thrift server: how many, in how many sessions, and those
+    with most task time first; `failed` of them failed or were canceled."""
+
+    kind: ClassVar[str] = "statements"
+    on_first_screen: ClassVar[bool] = True
+
+    count: int
+    failed: int
+    session_count: int
+    heaviest: tuple[HeavyStatement, ...]
+    sessions: tuple[HeavySession, ...]
+
+
+@dataclass(frozen=True)
 class AwaitedSlots(Remark):
     """The stage that waited longest for slots although others were free."""
 

@@ -55,6 +55,12 @@ from crystalperf.query.trace.vocabulary import Exhausted, plural
 
 SENTENCES = Sentences()
 
+SMALL_SHARE = 0.01
+"""Statements and sessions with a smaller share of the task time are not named."""
+
+LONGEST_STATEMENT = 60
+"""Characters of a statement's text in a sentence."""
+
 MANY_QUERIES = 10
 """With fewer queries, most of the driver's time is not due to their number."""
 
@@ -357,6 +363,36 @@ def python_functions(found: remarks.PythonFunctions, _words: Words) -> str:
 @SENTENCES.of(remarks.MoreQueries)
 def more_queries(found: remarks.MoreQueries, _words: Words) -> str:
     return f"The table spark_batches has {found.count} more streaming queries"
+
+
+@SENTENCES.of(remarks.Statements)
+def statements(found: remarks.Statements, _words: Words) -> str:
+    failed = f", {found.failed} failed or canceled" if found.failed else ""
+    text = f"{counted(found.count, 'statement')} of {counted(found.session_count, 'session')}{failed}"
+    if not any(each.task_ms for each in found.heaviest):
+        return text
+    heaviest = "; ".join(_statement(each) for each in found.heaviest if each.share >= SMALL_SHARE)
+    text += f". Most task time: {heaviest}"
+    if found.session_count > 1:
+        of = ", ".join(_session(each) for each in found.sessions if each.share >= SMALL_SHARE)
+        text += f". By session: {of}"
+    return text
+
+
+def _statement(found: remarks.HeavyStatement) -> str:
+    user = f" of {found.user}" if found.user else ""
+    said = f", {_cut(found.text)}" if found.text else ""
+    return f"{found.scope}{user} ({100 * found.share:.0f} %, {lasting(found.length_ms)}{said})"
+
+
+def _session(found: remarks.HeavySession) -> str:
+    name = (found.session or "unknown")[:8]
+    user = f" of {found.user}" if found.user else ""
+    return f"{name}{user} {100 * found.share:.0f} % ({counted(found.statements, 'statement')})"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_STATEMENT else f"{text[: LONGEST_STATEMENT - 1]}…"
 
 
 @SENTENCES.of(missing.UnreadParts)

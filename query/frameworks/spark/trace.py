@@ -79,7 +79,7 @@ def trace(found: RunTables) -> Trace:
     return Trace(
         run={**run, "properties": properties, "measure": "makespan"},
         workers=_workers(found["executors"]),
-        scopes=_scopes(found["sql_executions"], jobs),
+        scopes=_scopes(found["sql_executions"], jobs, found["statements"]),
         stages=_stages(stages, keys),
         tasks=_tasks(tasks),
         bounds=bounds(tasks, local=is_local(properties)),
@@ -90,7 +90,8 @@ def trace(found: RunTables) -> Trace:
         stage_inputs=_stage_inputs(found["operators"], stages, keys, properties.get("spark.hadoop.fs.defaultFS") or ""),
         problems=tuple(Problem(**row) for row in _rows(found["import_stats"])),
         raw={
-            "spark_jobs": {name: values for name, values in jobs.items() if name != "error"},
+            "spark_jobs": {name: values for name, values in jobs.items() if name not in ("error", "statement")},
+            "spark_statements": _statements(found["statements"]),
             "spark_stages": _raw_stages(stages, keys),
             "spark_tasks": _raw_tasks(tasks),
             "spark_batches": found["batches"],
@@ -166,10 +167,22 @@ def _workers(executors: Columns) -> Columns:
     return {**found, "kind": objects(kinds)}
 
 
-def _scopes(queries: Columns, jobs: Columns) -> Columns:
+def statement_scope(number: int | None) -> str | None:
+    """The id of a statement's scope."""
+    return None if number is None else f"statement:{number}"
+
+
+def _scopes(queries: Columns, jobs: Columns, statements: Columns) -> Columns:
     rows = []
+    for each in _rows(statements):
+        scope = statement_scope(each["number"])
+        times = each["start_ms"], each["end_ms"]
+        status = "failed" if each["status"] == "canceled" else each["status"]
+        rows.append((scope, "statement", None, each["text"] or scope, None, *times, status, each["error"]))
+    known = set(_listed(statements, "number"))
     for each in _rows(queries):
-        parent = None if each["root_sql_id"] in (None, each["sql_id"]) else scope_id(int(each["root_sql_id"]))
+        statement = statement_scope(each["statement"]) if each["statement"] in known else None
+        parent = statement if each["root_sql_id"] in (None, each["sql_id"]) else scope_id(int(each["root_sql_id"]))
         name = _NOWHERE.sub("", each["name"] or "") or f"query {each['sql_id']}"
         times = each["start_ms"], each["end_ms"]
         rows.append(
@@ -177,9 +190,15 @@ def _scopes(queries: Columns, jobs: Columns) -> Columns:
         )
     for each in _rows(jobs):
         times = each["submit_ms"], each["end_ms"]
-        parent = scope_id(each["sql_id"])
+        statement = statement_scope(each["statement"]) if each["statement"] in known else None
+        parent = scope_id(each["sql_id"]) or statement
         rows.append((f"job:{each['job_id']}", "job", parent, each["name"], None, *times, each["status"], each["error"]))
     return table("scope_id kind parent_id name call_site start_ms end_ms status error", rows, real="start_ms end_ms")
+
+
+def _statements(statements: Columns) -> Columns:
+    scopes = objects([statement_scope(each) for each in _listed(statements, "number")])
+    return {"scope_id": scopes, **{name: values for name, values in statements.items() if name != "number"}}
 
 
 def _stages(stages: Columns, keys: list[tuple[int, int]]) -> Columns:

@@ -1,0 +1,113 @@
+"""Statements of the clients of a Spark Connect or Thrift server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import crystalperf as cp
+from crystalperf.query.frameworks.spark.remarks import Statements
+from crystalperf.query.frameworks.spark.trace import read_log
+from crystalperf.query.inputs.discover import discover
+from tests.spark_events import job_start
+from tests.test_streaming import START, log_of
+
+CONNECT = "org.apache.spark.sql.connect.service.SparkListenerConnectOperation"
+THRIFT = "org.apache.spark.sql.hive.thriftserver.ui.SparkListenerThriftServerOperation"
+
+
+def connect(what: str, name: str, at_ms: int, **more: Any) -> dict[str, Any]:
+    """An event of a Connect server as Spark 4 writes it."""
+    ids = {"operationId": name, "jobTag": f"SparkConnect_OperationTag_{name}", "eventTime": START + at_ms}
+    return {"Event": CONNECT + what, **ids, "extraTags": {}, **more}
+
+
+def received(name: str, at_ms: int, user: str, query: str) -> dict[str, Any]:
+    text = f'plan {{\n  root {{\n    sql {{\n      query: "{query}"\n    }}\n  }}\n}}'
+    names = {"userId": user, "userName": user, "sessionId": f"session-of-{user}"}
+    return connect("Started", name, at_ms, statementText=text, **names)
+
+
+def thrift(what: str, name: str, **more: Any) -> dict[str, Any]:
+    return {"Event": THRIFT + what, "id": name, **more}
+
+
+def raw(log: Path) -> tuple[list[dict[str, Any]], dict[str, str | None]]:
+    """The rows of spark_statements, and the parents of scopes."""
+    (application,) = discover([log]).applications
+    found = read_log(application.log)
+    columns = {name: values.tolist() for name, values in found.raw["spark_statements"].items()}
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    scopes = {name: values.tolist() for name, values in found.scopes.items()}
+    return rows, dict(zip(scopes["scope_id"], scopes["parent_id"], strict=True))
+
+
+def test_statement_of_connect_has_its_user_query_and_end(tmp_path: Path) -> None:
+    events = [
+        received("a", 1_000, "ana", 'SELECT \\\\"x\\\\"\\nFROM t'),
+        connect("Analyzed", "a", 1_100),
+        connect("Finished", "a", 5_000, producedRowCount=12),
+        connect("Closed", "a", 5_500),
+    ]
+    ((row,), parents) = raw(log_of(tmp_path, events))
+    assert (row["scope_id"], row["server"], row["user_name"], row["session_id"]) == (
+        "statement:0",
+        "connect",
+        "ana",
+        "session-of-ana",
+    )
+    assert (row["start_ms"], row["end_ms"], row["closed_ms"]) == (1_000, 5_000, 5_500)
+    assert (row["status"], row["row_count"]) == ("succeeded", 12)
+    assert row["text"].startswith("SELECT")
+    assert parents["statement:0"] is None
+
+
+@pytest.mark.parametrize(
+    ("ends", "status", "error"),
+    [
+        (["Finish"], "succeeded", None),
+        (["Error", "Finish"], "failed", "no such column"),
+        (["Canceled"], "canceled", None),
+        (["Timeout"], "canceled", None),
+        ([], "unfinished", None),
+    ],
+)
+def test_status_of_a_thrift_statement(tmp_path: Path, ends: list[str], status: str, error: str | None) -> None:
+    start = {"sessionId": "s", "statement": "SELECT 1", "startTime": START + 10, "groupId": "g", "userName": "bob"}
+    made = [thrift(each, "t", finishTime=START + 90, errorMsg="no such column", errorTrace="…") for each in ends]
+    ((row,), _) = raw(log_of(tmp_path, [thrift("Start", "t", **start), *made]))
+    assert (row["status"], row["error"]) == (status, error)
+    assert row["end_ms"] == (90 if ends else None)
+
+
+def test_jobs_and_queries_belong_to_the_statement_that_marked_them(tmp_path: Path) -> None:
+    query = {"Event": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart", "executionId": 3}
+    events = [
+        received("a", 100, "ana", "SELECT 1"),
+        {"Event": THRIFT + "Start", "id": "t", "groupId": "group-t", "startTime": START + 200, "statement": "SELECT 2"},
+        {**query, "time": START + 300, "jobTags": ["other", "SparkConnect_OperationTag_a"]},
+        job_start(7, START + 400, properties={"spark.sql.execution.id": "3"}),
+        job_start(8, START + 400, properties={"spark.jobGroup.id": "group-t"}),
+        job_start(9, START + 400, properties={"spark.job.tags": "x,SparkConnect_OperationTag_a"}),
+        job_start(10, START + 400, properties={"spark.jobGroup.id": "a streaming query"}),
+    ]
+    _, parents = raw(log_of(tmp_path, events))
+    assert parents["sql:3"] == "statement:0"
+    assert parents["job:7"] == "sql:3"
+    assert parents["job:8"] == "statement:1"
+    assert parents["job:9"] == "statement:0"
+    assert parents["job:10"] is None
+
+
+def test_statement_without_an_id_is_counted_as_missing(tmp_path: Path) -> None:
+    (application,) = discover([log_of(tmp_path, [{"Event": CONNECT + "Started", "eventTime": START}])]).applications
+    found = read_log(application.log)
+    assert not len(found.raw["spark_statements"]["scope_id"])
+    assert [each.problem for each in found.problems if each.severity == "data loss"] == ["incomplete_event"]
+
+
+def test_end_without_a_start_makes_no_statement(tmp_path: Path) -> None:
+    rows, _ = raw(log_of(tmp_path, [connect("Finished", "a", 5), thrift("Finish", "b", finishTime=START + 5)]))
+    assert rows == []
