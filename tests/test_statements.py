@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-import crystalperf as cp
-from crystalperf.query.frameworks.spark.remarks import Statements
 from crystalperf.query.frameworks.spark.trace import read_log
 from crystalperf.query.inputs.discover import discover
-from tests.spark_events import job_start
 from tests.test_streaming import START, log_of
 
 CONNECT = "org.apache.spark.sql.connect.service.SparkListenerConnectOperation"
@@ -32,6 +29,11 @@ def received(name: str, at_ms: int, user: str, query: str) -> dict[str, Any]:
 
 def thrift(what: str, name: str, **more: Any) -> dict[str, Any]:
     return {"Event": THRIFT + what, "id": name, **more}
+
+
+def job_start(job: int, **properties: str) -> dict[str, Any]:
+    times = {"Submission Time": START + 400, "Stage Infos": [], "Stage IDs": []}
+    return {"Event": "SparkListenerJobStart", "Job ID": job, **times, "Properties": properties}
 
 
 def raw(log: Path) -> tuple[list[dict[str, Any]], dict[str, str | None]]:
@@ -88,10 +90,10 @@ def test_jobs_and_queries_belong_to_the_statement_that_marked_them(tmp_path: Pat
         received("a", 100, "ana", "SELECT 1"),
         {"Event": THRIFT + "Start", "id": "t", "groupId": "group-t", "startTime": START + 200, "statement": "SELECT 2"},
         {**query, "time": START + 300, "jobTags": ["other", "SparkConnect_OperationTag_a"]},
-        job_start(7, START + 400, properties={"spark.sql.execution.id": "3"}),
-        job_start(8, START + 400, properties={"spark.jobGroup.id": "group-t"}),
-        job_start(9, START + 400, properties={"spark.job.tags": "x,SparkConnect_OperationTag_a"}),
-        job_start(10, START + 400, properties={"spark.jobGroup.id": "a streaming query"}),
+        job_start(7, **{"spark.sql.execution.id": "3"}),
+        job_start(8, **{"spark.jobGroup.id": "group-t"}),
+        job_start(9, **{"spark.job.tags": "x,SparkConnect_OperationTag_a"}),
+        job_start(10, **{"spark.jobGroup.id": "a streaming query"}),
     ]
     _, parents = raw(log_of(tmp_path, events))
     assert parents["sql:3"] == "statement:0"
