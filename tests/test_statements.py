@@ -62,7 +62,7 @@ def test_statement_of_connect_has_its_user_query_and_end(tmp_path: Path) -> None
     )
     assert (row["start_ms"], row["end_ms"], row["closed_ms"]) == (1_000, 5_000, 5_500)
     assert (row["status"], row["row_count"]) == ("succeeded", 12)
-    assert row["text"].startswith("SELECT")
+    assert row["text"] == 'SELECT "x" FROM t'
     assert parents["statement:0"] is None
 
 
@@ -113,3 +113,19 @@ def test_statement_without_an_id_is_counted_as_missing(tmp_path: Path) -> None:
 def test_end_without_a_start_makes_no_statement(tmp_path: Path) -> None:
     rows, _ = raw(log_of(tmp_path, [connect("Finished", "a", 5), thrift("Finish", "b", finishTime=START + 5)]))
     assert rows == []
+
+
+@pytest.mark.parametrize(
+    ("request_text", "text"),
+    [
+        ("sql_command {\n  input {\n    sql {\n      query: \"SELECT \\'\\303\\244\\'\"\n    }\n  }\n}", "SELECT 'ä'"),
+        ("common {\n  plan_id: 7\n}\naggregate {\n  input {\n    range {\n      end: 9\n", "aggregate of range"),
+        ("common {\n  plan_id: 7\n}\nfancy {\n}", "common { plan_id: 7 } fancy { }"),
+    ],
+)
+def test_request_to_connect_is_named_by_its_query_or_its_operations(
+    tmp_path: Path, request_text: str, text: str
+) -> None:
+    started = connect("Started", "a", 0, statementText=request_text, userId="ana", sessionId="s")
+    ((row,), _) = raw(log_of(tmp_path, [started]))
+    assert row["text"] == text

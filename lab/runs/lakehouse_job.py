@@ -25,7 +25,7 @@ COMPACT = {
 def rows(spark: SparkSession, first: int, count: int, parts: int) -> DataFrame:
     """Orders of some users."""
     return spark.range(first, first + count, 1, parts).selectExpr(
-        "id", "id * 7919 % 5000 AS user", "sha2(CAST(id AS STRING), 256) AS text", "id % 1000 / 10.0 AS value"
+        "id", "id * 7919 % 5000 AS user", "sha2(CAST(id AS STRING), 256) AS text", "CAST(id % 1000 AS DOUBLE) AS value"
     )
 
 

@@ -108,6 +108,29 @@ class Statements(Remark):
 
 
 @dataclass(frozen=True)
+class TableChange(Remark):
+    """A MERGE, UPDATE or DELETE of a Delta table (view spark_table_changes), with the number of others of the scope.
+
+    `scan_ms` and `rewrite_ms` are parts of `whole_ms`.  Values that the log does not have are None.
+    """
+
+    kind: ClassVar[str] = "table-change"
+
+    scope: str
+    operation: Literal["merge", "update", "delete"]
+    table: str | None
+    whole_ms: float
+    scan_ms: float | None
+    rewrite_ms: float | None
+    files: int | None
+    files_scanned: int | None
+    files_removed: int
+    files_added: int
+    deletion_vectors: int
+    others: int = 0
+
+
+@dataclass(frozen=True)
 class AwaitedSlots(Remark):
     """The stage that waited longest for slots although others were free."""
 

@@ -1,4 +1,4 @@
--- Statements of a server's clients that a scope overlaps, with the time of their tasks within it.
+-- Statements of a server's clients that a scope overlaps, and that ran queries or failed, with the time of their tasks within it.
 -- In:  $start, $end, the scope in ms since the start of the run.
 -- Out: one row per statement, the one with most task time first; then the longest.
 WITH RECURSIVE within AS (
@@ -13,7 +13,9 @@ of_tasks AS (
     JOIN within ON within.scope_id = 'job:' || job_id
     WHERE launch_ms < $end AND finish_ms > $start
     GROUP BY within.statement
-)
+),
+-- A client of Connect sends each SQL text twice: first, it only asks for the plan.
+worked AS (SELECT DISTINCT within.statement FROM within WHERE within.statement <> within.scope_id)
 SELECT
     s.scope_id,
     s.session_id,
@@ -23,5 +25,8 @@ SELECT
     coalesce(s.end_ms, $end) - s.start_ms AS length_ms,
     coalesce(task_ms, 0) AS task_ms
 FROM spark_statements AS s LEFT JOIN of_tasks ON of_tasks.statement = s.scope_id
-WHERE s.start_ms < $end AND coalesce(s.end_ms, $end) > $start
+WHERE
+    s.start_ms < $end
+    AND coalesce(s.end_ms, $end) > $start
+    AND (s.status <> 'succeeded' OR s.scope_id IN (SELECT worked.statement FROM worked))
 ORDER BY task_ms DESC, length_ms DESC, s.start_ms

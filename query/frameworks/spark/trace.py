@@ -49,6 +49,9 @@ _FOLDER = re.compile(r" at /.*/")
 _NOWHERE = re.compile(r" at (<unknown>:0|NativeMethodAccessorImpl\.java:0|RBackendHandler\.scala:\d+)$")
 """Call sites without a line of Java: calls from Python or R, which use reflection."""
 
+_OF_CONNECT = "Spark Connect - session_id"
+"""The start of the description of a query of Spark Connect, which continues with the ids of its session and request."""
+
 ASSUMED_BPS = 125e6
 """Assumed bandwidth of results, bytes per second: 1 Gbps, because Spark's logs do not record it."""
 
@@ -179,18 +182,20 @@ def _scopes(queries: Columns, jobs: Columns, statements: Columns) -> Columns:
         times = each["start_ms"], each["end_ms"]
         status = "failed" if each["status"] == "canceled" else each["status"]
         rows.append((scope, "statement", None, each["text"] or scope, None, *times, status, each["error"]))
-    known = set(_listed(statements, "number"))
+    texts = dict(zip(_listed(statements, "number"), _listed(statements, "text"), strict=True))
     for each in _rows(queries):
-        statement = statement_scope(each["statement"]) if each["statement"] in known else None
+        statement = statement_scope(each["statement"]) if each["statement"] in texts else None
         parent = statement if each["root_sql_id"] in (None, each["sql_id"]) else scope_id(int(each["root_sql_id"]))
         name = _NOWHERE.sub("", each["name"] or "") or f"query {each['sql_id']}"
+        if name.startswith(_OF_CONNECT):
+            name = texts.get(each["statement"]) or name
         times = each["start_ms"], each["end_ms"]
         rows.append(
             (scope_id(each["sql_id"]), "sql", parent, name, each["call_site"], *times, each["status"], each["error"])
         )
     for each in _rows(jobs):
         times = each["submit_ms"], each["end_ms"]
-        statement = statement_scope(each["statement"]) if each["statement"] in known else None
+        statement = statement_scope(each["statement"]) if each["statement"] in texts else None
         parent = scope_id(each["sql_id"]) or statement
         rows.append((f"job:{each['job_id']}", "job", parent, each["name"], None, *times, each["status"], each["error"]))
     return table("scope_id kind parent_id name call_site start_ms end_ms status error", rows, real="start_ms end_ms")

@@ -19,6 +19,15 @@ Status = Literal["succeeded", "failed", "canceled", "unfinished"]
 _QUERY = re.compile(r'\bquery: "((?:[^"\\]|\\.){1,2000})')
 """The SQL text in a request to Connect, whose protocol buffer Spark logs as text."""
 
+_NODE = re.compile(r"\s*(common|root|\w*command\w*|\w+_operation\w*) \{")
+_OPERATION = re.compile(
+    r"^ *(read|project|filter|join|set_op|sort|limit|aggregate|local_relation|sample|offset|deduplicate|range"
+    r"|repartition|with_columns|show_string|drop|tail|map_partitions|group_map|write_operation\w*|create_\w+) \{",
+    re.MULTILINE,
+)
+_OPERATIONS = 6
+_READ = 20_000  # characters of a request
+
 _LARGEST = 1 << 53
 
 
@@ -116,11 +125,25 @@ def number_of(tags: Iterable[str], numbers: dict[str, int]) -> int | None:
 
 
 def _text(text: str | None) -> str | None:
-    """The SQL text of a statement, or the start of its plan."""
-    found = _QUERY.search((text or "")[:20_000])
-    if found:
-        return shortened(re.sub(r"\\(.)", lambda one: {"n": " ", "t": " "}.get(one[1], one[1]), found[1]))
+    """The SQL text of a statement; of another request to Connect, its operations, the last one first."""
+    start = (text or "")[:_READ]
+    if found := _QUERY.search(start):
+        return shortened(_unescaped(found[1]))
+    operations = [each[1] for each in _OPERATION.finditer(start)]
+    if operations and _NODE.match(start):
+        return " of ".join(operations[:_OPERATIONS])
     return shortened(text)
+
+
+def _unescaped(text: str) -> str:
+    """A string of a protocol buffer's text: bytes of UTF-8, those outside of ASCII as octal numbers."""
+    known = {b"n": b" ", b"t": b" ", b"r": b" "}
+
+    def byte(found: re.Match[bytes]) -> bytes:
+        code = found[1]
+        return bytes([int(code, 8) & 255]) if code.isdigit() else known.get(code, code)
+
+    return re.sub(rb"\\([0-7]{3}|.)", byte, text.encode(), flags=re.DOTALL).decode(errors="replace")
 
 
 _STATUS: dict[type, Status] = {

@@ -1083,8 +1083,15 @@ def _metrics(run: LoggedRun) -> Iterator[tuple[int, int, int, str, str, float]]:
     for sql_id, plan in sorted(run.operators.items()):
         for each in plan:
             for accumulator_id, name, kind in each.metrics:
-                if kind in _METRIC_UNITS:
-                    yield sql_id, each.node_id, accumulator_id, name, *_METRIC_UNITS[kind]
+                if unit := _METRIC_UNITS.get(kind) or _unit_of_source(kind, name):
+                    yield sql_id, each.node_id, accumulator_id, name, *unit
+
+
+def _unit_of_source(kind: str, name: str) -> tuple[str, float] | None:
+    """The unit of a metric that a data source of its own defines, such as Iceberg, by its name; None for others."""
+    if not kind.startswith("v2Custom_"):
+        return None
+    return ("ms", 1.0) if name.endswith("(ms)") else ("bytes", 1.0) if name.endswith("(bytes)") else ("count", 1.0)
 
 
 _METRIC_UNITS = {
