@@ -26,6 +26,9 @@ CLASSES = {
     "connect": "org.apache.spark.sql.connect.service.SparkConnectServer",
     "thrift": "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2",
 }
+NAMES = {"connect": "Spark Connect server", "thrift": "Thrift JDBC/ODBC Server"}
+"""As Spark's own scripts that start the servers name them."""
+
 START_S, CLIENT_S, STOP_S = 90.0, 180.0, 30.0
 
 _HEAVY = "SELECT count(DISTINCT sha2(sha2(CAST(id AS STRING), 512), 512)) AS hashes FROM range({})"
@@ -79,7 +82,8 @@ def _server(kind: str, out: Path) -> Iterator[int]:
     else:
         for name, value in (("port", port), ("bind.host", "localhost")):
             words += ["--hiveconf", f"hive.server2.thrift.{name}={value}"]
-    command = [str(find_spark() / "bin" / "spark-submit"), "--master", "local[2]", "--class", CLASSES[kind], *words]
+    command = [str(find_spark() / "bin" / "spark-submit"), "--master", "local[2]", "--class", CLASSES[kind]]
+    command += ["--name", NAMES[kind], *words]
     with (out / "server.txt").open("wb") as log:
         server = subprocess.Popen(command, env=_environment(), cwd=out, stdout=log, stderr=log, start_new_session=True)
         try:

@@ -83,7 +83,7 @@ def trace(found: RunTables) -> Trace:
         run={**run, "properties": properties, "measure": "makespan"},
         workers=_workers(found["executors"]),
         scopes=_scopes(found["sql_executions"], jobs, found["statements"]),
-        stages=_stages(stages, keys),
+        stages=_stages(stages, keys, _texts(found["sql_executions"], found["statements"])),
         tasks=_tasks(tasks),
         bounds=bounds(tasks, local=is_local(properties)),
         dependencies=_dependencies(stages, keys, jobs),
@@ -182,23 +182,30 @@ def _scopes(queries: Columns, jobs: Columns, statements: Columns) -> Columns:
         times = each["start_ms"], each["end_ms"]
         status = "failed" if each["status"] == "canceled" else each["status"]
         rows.append((scope, "statement", None, each["text"] or scope, None, *times, status, each["error"]))
-    texts = dict(zip(_listed(statements, "number"), _listed(statements, "text"), strict=True))
+    known, texts = set(_listed(statements, "number")), _texts(queries, statements)
     for each in _rows(queries):
-        statement = statement_scope(each["statement"]) if each["statement"] in texts else None
+        statement = statement_scope(each["statement"]) if each["statement"] in known else None
         parent = statement if each["root_sql_id"] in (None, each["sql_id"]) else scope_id(int(each["root_sql_id"]))
         name = _NOWHERE.sub("", each["name"] or "") or f"query {each['sql_id']}"
         if name.startswith(_OF_CONNECT):
-            name = texts.get(each["statement"]) or name
+            name = texts.get(each["sql_id"], name)
         times = each["start_ms"], each["end_ms"]
         rows.append(
             (scope_id(each["sql_id"]), "sql", parent, name, each["call_site"], *times, each["status"], each["error"])
         )
     for each in _rows(jobs):
         times = each["submit_ms"], each["end_ms"]
-        statement = statement_scope(each["statement"]) if each["statement"] in texts else None
+        statement = statement_scope(each["statement"]) if each["statement"] in known else None
         parent = scope_id(each["sql_id"]) or statement
         rows.append((f"job:{each['job_id']}", "job", parent, each["name"], None, *times, each["status"], each["error"]))
     return table("scope_id kind parent_id name call_site start_ms end_ms status error", rows, real="start_ms end_ms")
+
+
+def _texts(queries: Columns, statements: Columns) -> dict[int, str]:
+    """The texts of statements by the ids of their queries, as far as known."""
+    texts = dict(zip(_listed(statements, "number"), _listed(statements, "text"), strict=True))
+    numbers = zip(_listed(queries, "sql_id"), _listed(queries, "statement"), strict=True)
+    return {sql_id: texts[number] for sql_id, number in numbers if texts.get(number)}
 
 
 def _statements(statements: Columns) -> Columns:
@@ -206,12 +213,14 @@ def _statements(statements: Columns) -> Columns:
     return {"scope_id": scopes, **{name: values for name, values in statements.items() if name != "number"}}
 
 
-def _stages(stages: Columns, keys: list[tuple[int, int]]) -> Columns:
+def _stages(stages: Columns, keys: list[tuple[int, int]], texts: Mapping[int, str]) -> Columns:
     rows = list(_rows(stages))
     order = {key: rank for rank, key in enumerate(sorted({_turn(each) for each in rows}))}
     names = []
     for each in rows:
         place = _readable(each["name"] or f"stage {each['stage_id']}")
+        if place.startswith(_OF_CONNECT):
+            place = texts.get(each["sql_id"], "Spark Connect")
         names.append(f"{each['kind']}: {place}" if each["kind"] else place)
     return {
         "stage_id": objects([stage_key(*key) for key in keys]),
