@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 
+import crystalperf as cp
+from crystalperf.query.frameworks.spark.remarks import Statements
 from crystalperf.query.frameworks.spark.trace import read_log
 from crystalperf.query.inputs.discover import discover
 from tests.test_streaming import START, log_of
+
+RECORDINGS = Path(__file__).parents[1] / "lab" / "recordings" / "servers"
 
 CONNECT = "org.apache.spark.sql.connect.service.SparkListenerConnectOperation"
 THRIFT = "org.apache.spark.sql.hive.thriftserver.ui.SparkListenerThriftServerOperation"
@@ -36,6 +40,10 @@ def job_start(job: int, **properties: str) -> dict[str, Any]:
     return {"Event": "SparkListenerJobStart", "Job ID": job, **times, "Properties": properties}
 
 
+def recorded(server: str, folder: Path) -> cp.Run:
+    return cp.profile(RECORDINGS / f"{server}.zstd", output=folder / "run.duckdb")
+
+
 def raw(log: Path) -> tuple[list[dict[str, Any]], dict[str, str | None]]:
     """The rows of spark_statements, and the parents of scopes."""
     (application,) = discover([log]).applications
@@ -48,7 +56,7 @@ def raw(log: Path) -> tuple[list[dict[str, Any]], dict[str, str | None]]:
 
 def test_statement_of_connect_has_its_user_query_and_end(tmp_path: Path) -> None:
     events = [
-        received("a", 1_000, "ana", 'SELECT \\\\"x\\\\"\\nFROM t'),
+        received("a", 1_000, "ana", 'SELECT \\"x\\"\\nFROM t'),
         connect("Analyzed", "a", 1_100),
         connect("Finished", "a", 5_000, producedRowCount=12),
         connect("Closed", "a", 5_500),
@@ -107,7 +115,7 @@ def test_statement_without_an_id_is_counted_as_missing(tmp_path: Path) -> None:
     (application,) = discover([log_of(tmp_path, [{"Event": CONNECT + "Started", "eventTime": START}])]).applications
     found = read_log(application.log)
     assert not len(found.raw["spark_statements"]["scope_id"])
-    assert [each.problem for each in found.problems if each.severity == "data loss"] == ["incomplete_event"]
+    assert [each.name for each in found.problems if each.severity == "data loss"] == ["incomplete_event"]
 
 
 def test_end_without_a_start_makes_no_statement(tmp_path: Path) -> None:
@@ -129,3 +137,52 @@ def test_request_to_connect_is_named_by_its_query_or_its_operations(
     started = connect("Started", "a", 0, statementText=request_text, userId="ana", sessionId="s")
     ((row,), _) = raw(log_of(tmp_path, [started]))
     assert row["text"] == text
+
+
+@pytest.mark.parametrize(
+    ("server", "count", "failed", "statements"), [("connect", 9, 1, {5, 4}), ("thrift", 7, 1, {4, 3})]
+)
+def test_recorded_server_names_the_heavy_statements_of_the_heavy_user(
+    tmp_path: Path, server: str, count: int, failed: int, statements: set[int]
+) -> None:
+    with recorded(server, tmp_path) as run:
+        (found,) = [each for each in run.debug().measurements if isinstance(each, Statements)]
+    assert (found.count, found.failed, found.session_count) == (count, failed, 2)
+    assert [each.user for each in found.heaviest] == ["ana"] * 3
+    assert all("sha2" in (each.text or "") for each in found.heaviest)
+    assert {each.statements for each in found.sessions} == statements
+    assert found.sessions[0].user == "ana"
+    assert found.sessions[0].share > 0.85
+    assert sum(each.share for each in found.sessions) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("server", ["connect", "thrift"])
+def test_times_of_a_recorded_statement_are_those_of_its_own_stages(tmp_path: Path, server: str) -> None:
+    """The two clients sent statements at the same time."""
+    with recorded(server, tmp_path) as run:
+        rows = run.sql(
+            "SELECT s.scope_id, r.task_ms, r.stages, r.planning_ms, r.length_ms FROM spark_statements AS s"
+            " JOIN spark_statement_resources AS r USING (scope_id) WHERE r.stages > 0"
+        ).rows
+        ((whole_ms,),) = run.sql("SELECT sum(finish_ms - launch_ms) FROM tasks").rows
+        assert sum(row[1] for row in rows) == pytest.approx(whole_ms)
+        assert all(0 <= row[3] <= row[4] for row in rows)
+        scope = max(rows, key=lambda row: row[1])[0]
+        assert run.debug(scope).runtime_ms == pytest.approx(max(row[4] for row in rows if row[0] == scope))
+
+
+def test_stages_of_connect_are_named_by_their_statement(tmp_path: Path) -> None:
+    with recorded("connect", tmp_path) as run:
+        names = {row[0] for row in run.sql("SELECT name FROM stages").rows}
+        names |= {row[0] for row in run.sql("SELECT name FROM scopes WHERE kind = 'sql'").rows}
+    assert names
+    assert not any("session_id" in name for name in names)
+
+
+def test_names_of_users_are_redacted(tmp_path: Path) -> None:
+    with recorded("thrift", tmp_path) as run, run.redacted() as shared:
+        users = {row[0] for row in shared.sql("SELECT user_name FROM spark_statements").rows}
+        (found,) = [each for each in shared.debug().measurements if isinstance(each, Statements)]
+    assert len(users) == 2
+    assert not users & {"ana", "bob"}
+    assert {each.user for each in found.sessions} == users
