@@ -266,22 +266,23 @@ def test_pages_of_a_running_application_make_the_log_that_it_writes(
     finally:
         process.kill()
         process.communicate()
-    with cp.open_run(tmp_path / "pages.duckdb") as run:
-        assert run.header().framework_version == "4.0.1"
-        found = facts(run)
-        assert run.debug().resource_ms["cpu"] > 0
+    run = cp.open_run(tmp_path / "pages.duckdb")
+    assert run.header().framework_version == "4.0.1"
+    found = facts(run)
+    assert run.debug().resource_ms["cpu"] > 0
     assert found["jobs"][0][0] >= 2
     if writes:
-        with cp.profile(next(logs.iterdir()), output=tmp_path / "log.duckdb") as run:
-            assert facts(run) == found
+        run = cp.profile(next(logs.iterdir()), output=tmp_path / "log.duckdb")
+        assert facts(run) == found
 
 
 def facts(run: cp.Run) -> dict[str, list[tuple[object, ...]]]:
-    """What a log and the pages have both, without times that pages round."""
+    """What a log and the pages have both: these have no kinds of RDDs."""
     questions = {
         "jobs": "SELECT count(*) FILTER (status = 'succeeded'), count(sql_id), list(stage_ids ORDER BY job_id)"
         " FROM spark_jobs",
-        "stages": "SELECT stage_id, status, task_count, io_kinds, round(submit_ms) FROM stages ORDER BY stage_id",
+        "stages": "SELECT stage_id, status, task_count, replace(io_kinds, ', python', ''), round(submit_ms) FROM stages"
+        " ORDER BY stage_id",
         "tasks": "SELECT task_id, stage_id, partition_index, status, worker_id, round(launch_ms), gc_ms, input_rows,"
         " local_read_bytes, exchange_write_bytes, round(own_ms) FROM tasks ORDER BY task_id",
         "workers": "SELECT worker_id, slots, memory_bytes FROM workers ORDER BY worker_id",
@@ -435,6 +436,57 @@ def test_a_zip_that_holds_no_log_is_refused(crystalperf: Answer, hostile: Hostil
     hostile.has("app-2", last_updated=len(content) + 1)
     hostile.pages["/api/v1/applications/app-2/logs"] = (200, {}, [content])
     is_refused(crystalperf, hostile)
+
+
+STAGE = {
+    "stageId": 0,
+    "attemptId": 0,
+    "status": "COMPLETE",
+    "numTasks": 1,
+    "submissionTime": "2026-11-29T05:00:01.000GMT",
+}
+TASK = {"taskId": 0, "index": 0, "status": "SUCCESS", "launchTime": "2026-11-29T05:00:02.000GMT", "duration": 1500}
+
+
+def running(hostile: Hostile, **pages: Any) -> None:
+    """An application that serves no log; `pages` replace those of its REST interface."""
+    hostile.has("app-1")
+    usual = {
+        "environment": {"sparkProperties": [["spark.master", "local[1]"]]},
+        "allexecutors": [{"id": "driver", "hostPort": "h:1", "totalCores": 1, "addTime": "2026-11-29T05:00:00.000GMT"}],
+        "jobs": [],
+        "stages": [STAGE],
+    }
+    for name, value in (usual | pages).items():
+        hostile.pages[f"/api/v1/applications/app-1/{name}"] = (200, {}, [json.dumps(value).encode()])
+    entry = {"id": "app-1", "name": "made", "attempts": [{"startTimeEpoch": 1_795_928_400_000}]}
+    hostile.pages["/api/v1/applications/app-1"] = (200, {}, [json.dumps(entry).encode()])
+    hostile.pages["/api/v1/applications/app-1/logs"] = (200, {}, [b""])
+    tasks = "/api/v1/applications/app-1/stages/0/0/taskList?sortBy=ID&offset=0&length=10000"
+    hostile.pages[tasks] = (200, {}, [json.dumps([TASK]).encode()])
+
+
+def test_pages_without_a_log_are_read(crystalperf: Answer, hostile: Hostile, tmp_path: Path) -> None:
+    running(hostile)
+    code, _, err = crystalperf("profile", hostile.address, "-o", tmp_path / "run.duckdb")
+    assert code == 0, err
+    rows = cp.open_run(tmp_path / "run.duckdb").sql("SELECT stage_id, status, finish_ms - launch_ms FROM tasks").rows
+    assert [tuple(row) for row in rows] == [("stage:0.0", "succeeded", 1500.0)]
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        {"stages": [{"status": "COMPLETE"}]},
+        {"stages": {"a": 1}},
+        {"jobs": [{"name": "no id"}]},
+        {"allexecutors": [["driver"]]},
+        {"allexecutors": [{"hostPort": 5}]},
+    ],
+)
+def test_pages_of_another_shape_are_refused(crystalperf: Answer, hostile: Hostile, pages: dict[str, Any]) -> None:
+    running(hostile, **pages)
+    is_refused(crystalperf, hostile, hostile.address)
 
 
 # What is kept -------------------------------------------------------------------------------------------------------

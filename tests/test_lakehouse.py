@@ -47,18 +47,18 @@ def recorded(kind: str, folder: Path) -> cp.Run:
     [("delta", "spark_catalog.default.orders", 99_663), ("iceberg", "lake.shop.orders", 51_407)],
 )
 def test_small_files_of_a_table_are_to_be_compacted(tmp_path: Path, kind: str, table: str, file_bytes: float) -> None:
-    with recorded(kind, tmp_path) as run:
-        (found,) = [each for each in run.debug().findings if isinstance(each, SmallFiles)]
+    run = recorded(kind, tmp_path)
+    (found,) = [each for each in run.debug().findings if isinstance(each, SmallFiles)]
     assert isinstance(found.advice, MergeFiles)
     assert (found.advice.format, found.advice.table) == (kind, table)
     assert (found.files, found.file_bytes) == (480, pytest.approx(file_bytes, abs=1))
 
 
 def test_merge_and_delete_of_a_recorded_delta_table(tmp_path: Path) -> None:
-    with recorded("delta", tmp_path) as run:
-        rows = {each["operation"]: each for each in run.sql("FROM spark_table_changes")}
-        (remark,) = [each for each in run.debug().measurements if isinstance(each, TableChange)]
-        (finding,) = [each for each in run.debug().findings if isinstance(each, MergeScan)]
+    run = recorded("delta", tmp_path)
+    rows = {each["operation"]: each for each in run.sql("FROM spark_table_changes")}
+    (remark,) = [each for each in run.debug().measurements if isinstance(each, TableChange)]
+    (finding,) = [each for each in run.debug().findings if isinstance(each, MergeScan)]
     merge, delete = rows["merge"], rows["delete"]
     assert (merge["files"], merge["files_scanned"], merge["files_removed"], merge["files_added"]) == (480, 480, 16, 4)
     assert merge["whole_ms"] >= merge["scan_ms"] + merge["rewrite_ms"]
@@ -70,11 +70,11 @@ def test_merge_and_delete_of_a_recorded_delta_table(tmp_path: Path) -> None:
 
 
 def test_iceberg_scan_counts_its_files_and_its_planning(tmp_path: Path) -> None:
-    with recorded("iceberg", tmp_path) as run:
-        rows = run.sql(
-            "SELECT name, unit, max(value) FROM spark_driver_metrics WHERE name IN ('number of result data files',"
-            " 'total planning duration (ms)', 'total data file size (bytes)') GROUP BY ALL"
-        ).rows
+    run = recorded("iceberg", tmp_path)
+    rows = run.sql(
+        "SELECT name, unit, max(value) FROM spark_driver_metrics WHERE name IN ('number of result data files',"
+        " 'total planning duration (ms)', 'total data file size (bytes)') GROUP BY ALL"
+    ).rows
     found = {name: (unit, value) for name, unit, value in rows}
     assert found["number of result data files"] == ("count", 480)
     assert found["total data file size (bytes)"][0] == "bytes"

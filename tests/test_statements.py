@@ -145,8 +145,8 @@ def test_request_to_connect_is_named_by_its_query_or_its_operations(
 def test_recorded_server_names_the_heavy_statements_of_the_heavy_user(
     tmp_path: Path, server: str, count: int, failed: int, statements: set[int]
 ) -> None:
-    with recorded(server, tmp_path) as run:
-        (found,) = [each for each in run.debug().measurements if isinstance(each, Statements)]
+    run = recorded(server, tmp_path)
+    (found,) = [each for each in run.debug().measurements if isinstance(each, Statements)]
     assert (found.count, found.failed, found.session_count) == (count, failed, 2)
     assert [each.user for each in found.heaviest] == ["ana"] * 3
     assert all("sha2" in (each.text or "") for each in found.heaviest)
@@ -159,28 +159,29 @@ def test_recorded_server_names_the_heavy_statements_of_the_heavy_user(
 @pytest.mark.parametrize("server", ["connect", "thrift"])
 def test_times_of_a_recorded_statement_are_those_of_its_own_stages(tmp_path: Path, server: str) -> None:
     """The two clients sent statements at the same time."""
-    with recorded(server, tmp_path) as run:
-        rows = run.sql(
-            "SELECT s.scope_id, r.task_ms, r.stages, r.planning_ms, r.length_ms FROM spark_statements AS s"
-            " JOIN spark_statement_resources AS r USING (scope_id) WHERE r.stages > 0"
-        ).rows
-        ((whole_ms,),) = run.sql("SELECT sum(finish_ms - launch_ms) FROM tasks").rows
-        assert sum(row[1] for row in rows) == pytest.approx(whole_ms)
-        assert all(0 <= row[3] <= row[4] for row in rows)
-        scope = max(rows, key=lambda row: row[1])[0]
-        assert run.debug(scope).runtime_ms == pytest.approx(max(row[4] for row in rows if row[0] == scope))
+    run = recorded(server, tmp_path)
+    rows = run.sql(
+        "SELECT s.scope_id, r.task_ms, r.stages, r.planning_ms, r.length_ms FROM spark_statements AS s"
+        " JOIN spark_statement_resources AS r USING (scope_id) WHERE r.stages > 0"
+    ).rows
+    ((whole_ms,),) = run.sql("SELECT sum(finish_ms - launch_ms) FROM tasks").rows
+    assert sum(row[1] for row in rows) == pytest.approx(whole_ms)
+    assert all(0 <= row[3] <= row[4] for row in rows)
+    scope = max(rows, key=lambda row: row[1])[0]
+    assert run.debug(scope).runtime_ms == pytest.approx(max(row[4] for row in rows if row[0] == scope))
 
 
 def test_stages_of_connect_are_named_by_their_statement(tmp_path: Path) -> None:
-    with recorded("connect", tmp_path) as run:
-        names = {row[0] for row in run.sql("SELECT name FROM stages").rows}
-        names |= {row[0] for row in run.sql("SELECT name FROM scopes WHERE kind = 'sql'").rows}
+    run = recorded("connect", tmp_path)
+    names = {row[0] for row in run.sql("SELECT name FROM stages").rows}
+    names |= {row[0] for row in run.sql("SELECT name FROM scopes WHERE kind = 'sql'").rows}
     assert names
     assert not any("session_id" in name for name in names)
 
 
 def test_names_of_users_are_redacted(tmp_path: Path) -> None:
-    with recorded("thrift", tmp_path) as run, run.redacted() as shared:
+    run = recorded("thrift", tmp_path)
+    with run.redacted() as shared:
         users = {row[0] for row in shared.sql("SELECT user_name FROM spark_statements").rows}
         (found,) = [each for each in shared.debug().measurements if isinstance(each, Statements)]
     assert len(users) == 2

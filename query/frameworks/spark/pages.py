@@ -5,7 +5,7 @@ log, and the operators of queries.  They lack:
 
 - the stages that a stage reads from: those of its job that wrote shuffle output and ended before it, and that no stage
   in between read
-- metrics of operators as numbers, and the stages of operators
+- metrics of operators as numbers, and the stages of operators; so also which stages run Python functions
 - what Spark dropped: by default it keeps 1 000 jobs, 1 000 stages, 1 000 queries and 100 000 tasks of a stage
 """
 
@@ -156,7 +156,7 @@ def _job_start(job: Page, query_of: Mapping[int, int], stages: Mapping[int, Even
     }
 
 
-_PLANNED = ("Stage ID", "Stage Attempt ID", "Stage Name", "Number of Tasks", "Parent IDs")
+_PLANNED = ("Stage ID", "Stage Attempt ID", "Stage Name", "Number of Tasks", "RDD Info", "Parent IDs")
 """Fields of a stage that is not submitted yet."""
 
 _MOVED = {
@@ -169,21 +169,42 @@ _MOVED = {
 
 
 def _parents(jobs: Iterable[Page], stages: Sequence[Page]) -> dict[int, list[int]]:
-    """By stage, the stages whose shuffle output it read; see the top of this module."""
-    of = {stage["stageId"]: stage for stage in stages}
+    """By stage, the stages of its job whose shuffle output it read; see the top of this module.
+
+    A stage that Spark skipped has the same RDDs as the one whose output it reuses, and the same parents.
+    """
+    of = {stage["stageId"]: stage for stage in sorted(stages, key=lambda each: each["stageId"], reverse=True)}
+    ran: dict[int, int] = {}
+    for stage in of.values():  # descending, so that the first one remains
+        if stage.get("rddIds") and stage.get("status") != "SKIPPED":
+            ran[stage["rddIds"][0]] = stage["stageId"]
+
+    def original(number: int) -> int:
+        ids = of[number].get("rddIds")
+        return ran.get(ids[0], number) if ids else number
+
     found: dict[int, list[int]] = {}
-    for job in jobs:
+    for job in sorted(jobs, key=lambda each: each["jobId"]):
         unread: list[int] = []
         for number in sorted(each for each in job.get("stageIds") or [] if each in of):
-            stage = of[number]
-            start = unix_ms(stage.get("submissionTime"))
-            if stage.get("shuffleReadRecords") and start is not None:
-                ended = [each for each in unread if (unix_ms(of[each].get("completionTime")) or start + 1) <= start]
-                found[number] = ended
-                unread = [each for each in unread if each not in ended]
-            if stage.get("shuffleWriteBytes"):
+            stage, known = of[number], found.get(original(number))
+            if known is not None and original(number) != number:
+                same = {original(each) for each in known if each in of}
+                parents = [each for each in unread if original(each) in same]
+            elif stage.get("shuffleReadRecords"):
+                parents = [each for each in unread if _ended(of[original(each)], stage)]
+            else:
+                parents = []
+            found.setdefault(number, parents)
+            unread = [each for each in unread if each not in parents]
+            if of[original(number)].get("shuffleWriteBytes"):
                 unread.append(number)
     return found
+
+
+def _ended(before: Page, stage: Page) -> bool:
+    end, start = unix_ms(before.get("completionTime")), unix_ms(stage.get("submissionTime"))
+    return end is not None and start is not None and end <= start
 
 
 def _stage_info(stage: Page, parents: Mapping[int, list[int]]) -> Event:
@@ -193,6 +214,7 @@ def _stage_info(stage: Page, parents: Mapping[int, list[int]]) -> Event:
         "Stage Attempt ID": stage["attemptId"],
         "Stage Name": stage.get("name"),
         "Number of Tasks": stage.get("numTasks"),
+        "RDD Info": [{"RDD ID": each} for each in stage.get("rddIds") or []],
         "Parent IDs": parents.get(stage["stageId"], []),
         "Submission Time": unix_ms(stage.get("submissionTime")),
         "Completion Time": unix_ms(stage.get("completionTime")),
