@@ -277,7 +277,7 @@ def test_pages_of_a_running_application_make_the_log_that_it_writes(
 
 
 def facts(run: cp.Run) -> dict[str, list[tuple[object, ...]]]:
-    """What a log and the pages have both: these have no kinds of RDDs."""
+    """Contents that a log and the pages have both: these have no kinds of RDDs."""
     questions = {
         "jobs": "SELECT count(*) FILTER (status = 'succeeded'), count(sql_id), list(stage_ids ORDER BY job_id)"
         " FROM spark_jobs",
