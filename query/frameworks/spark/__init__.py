@@ -5,6 +5,8 @@ log/            lines to typed events, events to a collected run, that to Spark'
 trace.py        those as a trace of the core
 frames.py       roles of frames, executors of processes
 names.py        names of operators in plans, generated code and classes; sql_operators.py: task time by operator
+lakehouse.py    changes and small files of Delta and Iceberg tables
+statements.py   statements of the clients of a Connect or Thrift server
 interactive.py  whether a person submits the work
 scheduling.py   slots, locality, job barriers; partitions.py: partitioning; memory.py: the heap
 rules.py        advice for findings, and findings of Spark alone; waits.py: of slots and speculative copies

@@ -71,6 +71,66 @@ class MoreQueries(Remark):
 
 
 @dataclass(frozen=True)
+class HeavyStatement:
+    """A statement of a server's client: its scope, and its share of the task time of all statements."""
+
+    scope: str
+    user: str | None
+    text: str | None
+    length_ms: float
+    task_ms: float
+    share: float
+
+
+@dataclass(frozen=True)
+class HeavySession:
+    """A session of a server's client, and its share of the task time of all statements."""
+
+    session: str | None
+    user: str | None
+    statements: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Statements(Remark):
+    """The statements that clients sent to a Spark Connect or Thrift server: how many, in how many sessions, and those
+    with most task time first; `failed` of them failed or were canceled."""
+
+    kind: ClassVar[str] = "statements"
+    on_first_screen: ClassVar[bool] = True
+
+    count: int
+    failed: int
+    session_count: int
+    heaviest: tuple[HeavyStatement, ...]
+    sessions: tuple[HeavySession, ...]
+
+
+@dataclass(frozen=True)
+class TableChange(Remark):
+    """A MERGE, UPDATE or DELETE of a Delta table (view spark_table_changes), with the number of others of the scope.
+
+    `scan_ms` and `rewrite_ms` are parts of `whole_ms`.  Values that the log does not have are None.
+    """
+
+    kind: ClassVar[str] = "table-change"
+
+    scope: str
+    operation: Literal["merge", "update", "delete"]
+    table: str | None
+    whole_ms: float
+    scan_ms: float | None
+    rewrite_ms: float | None
+    files: int | None
+    files_scanned: int | None
+    files_removed: int
+    files_added: int
+    deletion_vectors: int
+    others: int = 0
+
+
+@dataclass(frozen=True)
 class AwaitedSlots(Remark):
     """The stage that waited longest for slots although others were free."""
 

@@ -17,7 +17,7 @@ from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.intervals import covered, merged
 from crystalperf.query.execution.load import max_concurrent
 from crystalperf.query.frameworks import Advisor
-from crystalperf.query.frameworks.spark import failures, needs, sites, streaming, udfs, waits
+from crystalperf.query.frameworks.spark import failures, lakehouse, needs, sites, statements, streaming, udfs, waits
 from crystalperf.query.frameworks.spark.assumptions import CpuTimeMissing, PythonCounted
 from crystalperf.query.frameworks.spark.findings import (
     Call,
@@ -212,6 +212,7 @@ def own_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[StageS
         *waits.slots_awaited(connection),
         *waits.speculation(connection),
         *file_findings(connection, details),
+        *lakehouse.merge_scans(connection),
     ]
 
 
@@ -335,9 +336,11 @@ def unmodelled_device(connection: duckdb.DuckDBPyConnection, execution: Executio
 
 
 def own_remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
-    """Spark's own measurements that no finding has: batches of streams, time of Python workers, and heaps too large or
-    near their limit."""
+    """Spark's own measurements that no finding has: statements of a server's clients, changes of tables, batches of
+    streams, time of Python workers, and heaps too large or near their limit."""
     return [
+        *statements.remarks(connection, execution),
+        *lakehouse.remarks(connection, execution),
         *streaming.remarks(connection, execution),
         *split.remarks(connection, execution),
         *needs.remarks(connection, execution),

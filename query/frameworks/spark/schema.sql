@@ -62,6 +62,21 @@ CREATE TABLE spark_batches (                  -- one row per trigger of a stream
     reads_files BOOLEAN                       -- whether a source reads files
 );
 
+CREATE TABLE spark_statements (               -- one row per statement that a client sent to a Spark Connect or Thrift server
+    scope_id VARCHAR NOT NULL,                -- of scopes: statement:0, in the order of their starts
+    server VARCHAR NOT NULL,                  -- connect or thrift
+    statement_id VARCHAR NOT NULL,            -- the server's id of it
+    session_id VARCHAR,                       -- session of the client
+    user_name VARCHAR,                        -- user of the session, as the client names it
+    text VARCHAR,                             -- its SQL text, or the start of its plan
+    start_ms DOUBLE NOT NULL,                 -- received
+    end_ms DOUBLE,                            -- its rows were computed, or it failed; NULL if the log has no end
+    closed_ms DOUBLE,                         -- the client had its rows; NULL if the log does not say
+    status VARCHAR NOT NULL,                  -- succeeded, failed, canceled or unfinished
+    error VARCHAR,                            -- why it failed
+    row_count BIGINT                          -- rows for the client; only of Connect
+);
+
 CREATE TABLE spark_settings (                 -- one row per setting that the command line did not decide
     name VARCHAR NOT NULL,                    -- spark.sql.shuffle.partitions, ...
     set_by VARCHAR NOT NULL                   -- program: its builder; session: spark.conf.set or SET; unclear: its builder, or a file of settings

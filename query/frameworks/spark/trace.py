@@ -49,6 +49,9 @@ _FOLDER = re.compile(r" at /.*/")
 _NOWHERE = re.compile(r" at (<unknown>:0|NativeMethodAccessorImpl\.java:0|RBackendHandler\.scala:\d+)$")
 """Call sites without a line of Java: calls from Python or R, which use reflection."""
 
+_OF_CONNECT = "Spark Connect - session_id"
+"""The start of the description of a query of Spark Connect, which continues with the ids of its session and request."""
+
 ASSUMED_BPS = 125e6
 """Assumed bandwidth of results, bytes per second: 1 Gbps, because Spark's logs do not record it."""
 
@@ -79,8 +82,8 @@ def trace(found: RunTables) -> Trace:
     return Trace(
         run={**run, "properties": properties, "measure": "makespan"},
         workers=_workers(found["executors"]),
-        scopes=_scopes(found["sql_executions"], jobs),
-        stages=_stages(stages, keys),
+        scopes=_scopes(found["sql_executions"], jobs, found["statements"]),
+        stages=_stages(stages, keys, _texts(found["sql_executions"], found["statements"])),
         tasks=_tasks(tasks),
         bounds=bounds(tasks, local=is_local(properties)),
         dependencies=_dependencies(stages, keys, jobs),
@@ -90,7 +93,8 @@ def trace(found: RunTables) -> Trace:
         stage_inputs=_stage_inputs(found["operators"], stages, keys, properties.get("spark.hadoop.fs.defaultFS") or ""),
         problems=tuple(Problem(**row) for row in _rows(found["import_stats"])),
         raw={
-            "spark_jobs": {name: values for name, values in jobs.items() if name != "error"},
+            "spark_jobs": {name: values for name, values in jobs.items() if name not in ("error", "statement")},
+            "spark_statements": _statements(found["statements"]),
             "spark_stages": _raw_stages(stages, keys),
             "spark_tasks": _raw_tasks(tasks),
             "spark_batches": found["batches"],
@@ -166,28 +170,57 @@ def _workers(executors: Columns) -> Columns:
     return {**found, "kind": objects(kinds)}
 
 
-def _scopes(queries: Columns, jobs: Columns) -> Columns:
+def statement_scope(number: int | None) -> str | None:
+    """The id of a statement's scope."""
+    return None if number is None else f"statement:{number}"
+
+
+def _scopes(queries: Columns, jobs: Columns, statements: Columns) -> Columns:
     rows = []
+    for each in _rows(statements):
+        scope = statement_scope(each["number"])
+        times = each["start_ms"], each["end_ms"]
+        status = "failed" if each["status"] == "canceled" else each["status"]
+        rows.append((scope, "statement", None, each["text"] or scope, None, *times, status, each["error"]))
+    known, texts = set(_listed(statements, "number")), _texts(queries, statements)
     for each in _rows(queries):
-        parent = None if each["root_sql_id"] in (None, each["sql_id"]) else scope_id(int(each["root_sql_id"]))
+        statement = statement_scope(each["statement"]) if each["statement"] in known else None
+        parent = statement if each["root_sql_id"] in (None, each["sql_id"]) else scope_id(int(each["root_sql_id"]))
         name = _NOWHERE.sub("", each["name"] or "") or f"query {each['sql_id']}"
+        if name.startswith(_OF_CONNECT):
+            name = texts.get(each["sql_id"], name)
         times = each["start_ms"], each["end_ms"]
         rows.append(
             (scope_id(each["sql_id"]), "sql", parent, name, each["call_site"], *times, each["status"], each["error"])
         )
     for each in _rows(jobs):
         times = each["submit_ms"], each["end_ms"]
-        parent = scope_id(each["sql_id"])
+        statement = statement_scope(each["statement"]) if each["statement"] in known else None
+        parent = scope_id(each["sql_id"]) or statement
         rows.append((f"job:{each['job_id']}", "job", parent, each["name"], None, *times, each["status"], each["error"]))
     return table("scope_id kind parent_id name call_site start_ms end_ms status error", rows, real="start_ms end_ms")
 
 
-def _stages(stages: Columns, keys: list[tuple[int, int]]) -> Columns:
+def _texts(queries: Columns, statements: Columns) -> dict[int, str]:
+    """The texts of statements by the ids of their queries, as far as known."""
+    texts = dict(zip(_listed(statements, "number"), _listed(statements, "text"), strict=True))
+    numbers = zip(_listed(queries, "sql_id"), _listed(queries, "statement"), strict=True)
+    return {sql_id: texts[number] for sql_id, number in numbers if texts.get(number)}
+
+
+def _statements(statements: Columns) -> Columns:
+    scopes = objects([statement_scope(each) for each in _listed(statements, "number")])
+    return {"scope_id": scopes, **{name: values for name, values in statements.items() if name != "number"}}
+
+
+def _stages(stages: Columns, keys: list[tuple[int, int]], texts: Mapping[int, str]) -> Columns:
     rows = list(_rows(stages))
     order = {key: rank for rank, key in enumerate(sorted({_turn(each) for each in rows}))}
     names = []
     for each in rows:
         place = _readable(each["name"] or f"stage {each['stage_id']}")
+        if place.startswith(_OF_CONNECT):
+            place = texts.get(each["sql_id"], "Spark Connect")
         names.append(f"{each['kind']}: {place}" if each["kind"] else place)
     return {
         "stage_id": objects([stage_key(*key) for key in keys]),

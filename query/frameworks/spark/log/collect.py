@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from crystalperf.query.frameworks.spark.log.arrays import array_of, event_batche
 from crystalperf.query.frameworks.spark.log.micro_batches import Batches
 from crystalperf.query.frameworks.spark.log.peaks import Peaks
 from crystalperf.query.frameworks.spark.log.second import BatchResult, Second
+from crystalperf.query.frameworks.spark.log.statements import STATEMENT_EVENTS, Statements
 from crystalperf.query.inputs.containers import Batch, LogFile
 from crystalperf.query.trace.records import Problems, coded, shortened
 from crystalperf.query.trace.redaction import HIDDEN, is_secret
@@ -35,6 +36,7 @@ _CHUNK = 4_096  # tasks buffered as rows before they become columns
 _LARGEST_INT = 1 << 31
 _LARGEST_LONG = 1 << 53  # of ids that are long in Spark; larger ones no float holds
 MAX_ATTEMPTS = 1 << 16  # of one stage
+_MAX_TAGS = 10  # of one job or query
 _MAX_TEXTS = 10_000  # distinct reasons for the end of tasks
 
 STATUS = ("succeeded", "failed", "killed", "unfinished", "resubmitted")
@@ -81,6 +83,7 @@ class Job:
     call_site: str | None = None
     sql_id: int | None = None
     group: str | None = None
+    tags: tuple[str, ...] = ()
     end: float | None = None
     result: str | None = None
     error: str | None = None
@@ -130,6 +133,7 @@ class SqlQuery:
     name: str | None
     call_site: str | None
     start: float | None
+    tags: tuple[str, ...] = ()
     end: float | None = None
     error: str | None = None
     records_errors: bool = False  # its end records errors, as in Spark 3.4 and newer
@@ -202,6 +206,7 @@ class LoggedRun:
     localities: Texts = field(default_factory=Texts)
     reasons: Texts = field(default_factory=Texts)
     batches: Batches = field(default_factory=Batches)
+    statements: Statements = field(default_factory=Statements)
     peaks: Peaks = field(default_factory=Peaks)
 
     def add(self, name: str, severity: Any, meaning: str, count: int = 1, where: str | None = None) -> None:
@@ -564,10 +569,17 @@ def _on_job_start(run: LoggedRun, event: spark.JobStart) -> None:
         given = event.properties
         job.sql_id = int(given.sql_id) if given.sql_id and re.fullmatch(r"[0-9]{1,15}", given.sql_id) else None
         job.group, job.call_site = shortened(given.job_group), shortened(given.call_site)
+        job.tags = _tags(given.job_group, (given.tags or "").split(","))
         job.name = shortened(given.description) or job.call_site or job.name
     run.jobs.setdefault(job.job_id, job)
     for stage in infos:
         run.planned.setdefault(stage.stage_id, stage)
+
+
+def _tags(group: str | None, tags: Iterable[str]) -> tuple[str, ...]:
+    """The group and the tags by which a server marks the work of a statement."""
+    found = [tag for each in (group, *tags) if (tag := shortened(each))]
+    return tuple(found[:_MAX_TAGS])
 
 
 def _on_job_end(run: LoggedRun, event: spark.JobEnd) -> None:
@@ -684,7 +696,9 @@ def _on_sql_start(run: LoggedRun, event: spark.SqlStart) -> None:
         raise _IncompleteError("SQL query")
     root = spark.whole_number(event.root_sql_id, _LARGEST_LONG)
     first_line = (event.details or "").partition("\n")[0]
-    run.sql.setdefault(sql_id, SqlQuery(sql_id, root, shortened(event.description), shortened(first_line), event.time))
+    tags = _tags(event.job_group, event.tags or ())
+    query = SqlQuery(sql_id, root, shortened(event.description), shortened(first_line), event.time, tags)
+    run.sql.setdefault(sql_id, query)
     for key, value in (event.modified or {}).items():
         if value is None or not _KEPT_PROPERTIES.fullmatch(key) or run.set_by.get(key) == "session":
             continue
@@ -727,6 +741,11 @@ def _on_driver_metrics(run: LoggedRun, event: spark.SqlDriverMetrics) -> None:
 def _on_query_progress(run: LoggedRun, event: spark.QueryProgress) -> None:
     if event.progress is None or not run.batches.add(event.progress):
         raise _IncompleteError("streaming batch")
+
+
+def _on_statement(run: LoggedRun, event: spark.Event) -> None:
+    if not run.statements.add(event):
+        raise _IncompleteError("statement")
 
 
 def _keep_plan(run: LoggedRun, sql_id: int, plan: Raw) -> None:
@@ -773,4 +792,5 @@ _HANDLERS: dict[type, Callable[[LoggedRun, Any], None]] = {
     spark.SqlEnd: _on_sql_end,
     spark.SqlDriverMetrics: _on_driver_metrics,
     spark.QueryProgress: _on_query_progress,
+    **dict.fromkeys(STATEMENT_EVENTS, _on_statement),
 }
