@@ -75,7 +75,7 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advis
     lost = _lost(connection, execution, advisor, pieces, ended, alive)
     hosts = host_times(connection, execution)
     costs = _stage_costs(execution, advisor, details, hosts, _limits(resource_ms, largest, names))
-    scopes = _scopes(connection, execution)
+    scopes, own = _scopes(connection, execution), advisor.findings(connection, details)
     answer = Debug(
         scope=execution.scope.text,
         measure=execution.measure,
@@ -91,10 +91,7 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advis
             advisor,
             details,
             hosts,
-            [
-                *lost,
-                *_while_alone(advisor.findings(connection, details), alone_ms, other_ms, len(scopes)),
-            ],
+            [*lost, *_while_alone(own, alone_ms, other_ms, len(scopes))],
             findings.on_a_device(findings.sum_of_stages(costs), unmodelled),
         ),
         functions=_functions(connection, execution),
