@@ -257,10 +257,10 @@ def _while_alone(
         for each in own
     ]
     committing_ms = sum(each.cost_ms for each in capped if isinstance(each, Committing))
-    rest_ms: list[dict[Cause, float]] = [
+    alone_rest_ms, other_rest_ms = (
         {**times, "driver": max(times.get("driver", 0.0) - committing_ms, 0.0)} for times in (alone_ms, other_ms)
-    ]
-    return [*capped, *findings.driver(*rest_ms, scopes)]
+    )
+    return [*capped, *findings.driver(alone_rest_ms, other_rest_ms, scopes)]
 
 
 def _findings(

@@ -66,7 +66,7 @@ def events(pages: Pages) -> Iterator[Event]:
     for query in pages.queries:
         yield from _query_start(query)
     parents = _parents(pages.jobs, pages.stages)
-    stages = {}
+    stages: dict[int, Event] = {}
     for stage in pages.stages:
         stages.setdefault(stage["stageId"], _stage_info(stage, parents))
     for job in sorted(pages.jobs, key=lambda each: each["jobId"]):

@@ -176,7 +176,7 @@ def statement_scope(number: int | None) -> str | None:
 
 
 def _scopes(queries: Columns, jobs: Columns, statements: Columns) -> Columns:
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for each in _rows(statements):
         scope = statement_scope(each["number"])
         times = each["start_ms"], each["end_ms"]
