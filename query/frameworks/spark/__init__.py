@@ -4,6 +4,7 @@ files.py        recognises event logs, and groups the parts of one log
 log/            lines to typed events, events to a collected run, that to Spark's own tables
 trace.py        those as a trace of the core
 frames.py       roles of frames, executors of processes
+engines.py      engines that run operators instead of Spark; fallbacks.py: operators that stayed on the JVM
 names.py        names of operators in plans, generated code and classes; sql_operators.py: task time by operator
 lakehouse.py    changes and small files of Delta and Iceberg tables
 statements.py   statements of the clients of a Connect or Thrift server
@@ -30,6 +31,7 @@ from crystalperf.query.frameworks import DelegateProfiles, Frames, Framework, Op
 from crystalperf.query.frameworks.spark import (
     advise,
     comparing,
+    engine_sentences,
     files,
     frames,
     interactive,
@@ -37,7 +39,6 @@ from crystalperf.query.frameworks.spark import (
     names,
     partitions,
     private,
-    python_sentences,
     results,
     rules,
     scheduling,
@@ -140,6 +141,6 @@ SPARK = Framework(
         tunable=tunable.tunable,
         metrics={"shuffle": "exchanged"},
         setup=setup.SETUP,
-        sentences=python_sentences.SENTENCES,
+        sentences=engine_sentences.SENTENCES,
     ),
 )

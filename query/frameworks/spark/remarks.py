@@ -1,4 +1,4 @@
-"""Kinds of remarks of Spark alone: streaming queries, Python functions, and heaps near their limit."""
+"""Kinds of remarks of Spark alone: streaming queries, Python functions, engines, and heaps near their limit."""
 
 from __future__ import annotations
 
@@ -222,3 +222,24 @@ class PythonTime(Remark):
     where: str | None
     function_ms: float
     others: int = 0
+
+
+@dataclass(frozen=True)
+class EngineUse(Remark):
+    """The task time of stages in which an engine ran operators, ms, and the parts of it: operators of the engine,
+    operators on the JVM, and conversions between their rows and columns; the rest starts tasks or is unknown.
+
+    `spilled_bytes` is what operators of the engine spilled, by their own metrics.  Tasks held a GPU for `gpu_held_ms`,
+    and waited for one for `gpu_waited_ms`; 0 if none is known.
+    """
+
+    kind: ClassVar[str] = "engine-use"
+
+    engine: str
+    task_ms: float
+    engine_ms: float
+    jvm_ms: float
+    conversion_ms: float
+    spilled_bytes: float
+    gpu_held_ms: float = 0.0
+    gpu_waited_ms: float = 0.0

@@ -90,6 +90,22 @@ CREATE TABLE spark_driver_metrics (           -- one row per metric of an operat
     value DOUBLE NOT NULL                     -- the amount
 );
 
+CREATE TABLE spark_engine_operators (         -- one row per operator that did work, of plans of which an engine (Comet, Gluten, RAPIDS, Photon, Auron) ran a part
+    scope_id VARCHAR NOT NULL,                -- SQL query
+    node_id INTEGER NOT NULL,                 -- of operators
+    engine VARCHAR NOT NULL,                  -- comet, gluten, rapids, photon or auron
+    ran_in VARCHAR NOT NULL,                  -- where it ran: engine, jvm (Spark itself), or conversion (of rows and columns between the two)
+    named BOOLEAN NOT NULL,                   -- whether it did work itself; false for generated code as a whole
+    fallback INTEGER,                         -- number of the group of connected operators on the JVM that it belongs to, or is next to; NULL for others
+    reason VARCHAR                            -- why it stayed on the JVM, as the engine logs it
+);
+
+CREATE TABLE spark_gpu_times (                -- one row per stage whose tasks held a GPU, as RAPIDS 23.04 and newer log it; sums over tasks
+    stage_id VARCHAR NOT NULL,                -- of stages
+    held_ms DOUBLE NOT NULL,                  -- time in which tasks held the GPU (gpuTime); several may hold it at a time
+    waited_ms DOUBLE NOT NULL                 -- time in which tasks waited for it (gpuSemaphoreWait)
+);
+
 CREATE TABLE spark_executor_metrics (         -- one row per executor and stage whose memory the log records (Spark 3.0 and newer); peaks while tasks of the stage ran
     worker_id VARCHAR NOT NULL,               -- executor, or driver
     stage_id VARCHAR,                         -- of stages; NULL for peaks outside of stages

@@ -24,6 +24,9 @@ from crystalperf.indexes.schema import Table, read
 from crystalperf.query import sql
 from crystalperf.query.attribution.locality import CACHE_ROOT
 from crystalperf.query.attribution.storage import roots
+from crystalperf.query.frameworks.spark.engine_cpu import with_engine_cpu
+from crystalperf.query.frameworks.spark.engines import configured
+from crystalperf.query.frameworks.spark.fallbacks import Known, placed
 from crystalperf.query.frameworks.spark.log.collect import collect
 from crystalperf.query.frameworks.spark.log.tables import tables
 from crystalperf.query.frameworks.spark.scheduling import EARLIER_JOB, SHUFFLE
@@ -76,6 +79,7 @@ def raw_tables() -> tuple[Table, ...]:
 def trace(found: RunTables) -> Trace:
     """The trace of the tables that log/tables.py makes."""
     stages, tasks, jobs = found["stages"], found["tasks"], found["jobs"]
+    computed = with_engine_cpu(tasks, found["operators"], found["operator_metrics"])
     keys = list(zip(_listed(stages, "stage_id"), _listed(stages, "attempt"), strict=True))
     run = {name: values.tolist()[0] for name, values in found["runs"].items()}
     properties = dict(zip(run["properties"]["key"], run["properties"]["value"], strict=True))
@@ -84,8 +88,8 @@ def trace(found: RunTables) -> Trace:
         workers=_workers(found["executors"]),
         scopes=_scopes(found["sql_executions"], jobs, found["statements"]),
         stages=_stages(stages, keys, _texts(found["sql_executions"], found["statements"])),
-        tasks=_tasks(tasks),
-        bounds=bounds(tasks, local=is_local(properties)),
+        tasks=_tasks(computed),
+        bounds=bounds(computed, local=is_local(properties)),
         dependencies=_dependencies(stages, keys, jobs),
         operators=_operators(found["operators"]),
         operator_stages=_operator_stages(found["operators"], stages, keys),
@@ -101,6 +105,8 @@ def trace(found: RunTables) -> Trace:
             "spark_driver_metrics": _driver_metrics(found["driver_metrics"]),
             "spark_settings": found["settings"],
             "spark_executor_metrics": _executor_metrics(found["peaks"]),
+            "spark_gpu_times": _gpu_times(found["gpu_times"]),
+            "spark_engine_operators": _engine_operators(found["operators"], found["fallback_reasons"], properties),
         },
     )
 
@@ -366,6 +372,28 @@ def _operator_metrics(metrics: Columns) -> Columns:
 def _driver_metrics(metrics: Columns) -> Columns:
     scopes = objects([scope_id(each) for each in _listed(metrics, "sql_id")])
     return {"scope_id": scopes, **{name: metrics[name] for name in ("node_id", "name", "unit", "value")}}
+
+
+def _engine_operators(operators: Columns, reasons: Columns, properties: Mapping[str, str]) -> Columns:
+    """Where the operators of plans with an engine ran."""
+    engine = configured(properties)
+    given: dict[int, dict[str, list[str]]] = {}
+    for each in _rows(reasons):
+        given.setdefault(each["sql_id"], {}).setdefault(each["name"], []).append(each["reason"])
+    plans: dict[int, list[Known]] = {}
+    for each in _rows(operators):
+        plans.setdefault(each["sql_id"], []).append(Known(each["node_id"], each["parent_id"], each["name"]))
+    rows = [
+        (scope_id(sql_id), each.node_id, each.engine, each.ran_in, each.named, each.fallback, each.reason)
+        for sql_id, plan in plans.items()
+        for each in placed(plan, engine, given.get(sql_id, {}))
+    ]
+    return table("scope_id node_id engine ran_in named fallback reason", rows, whole="node_id fallback")
+
+
+def _gpu_times(times: Columns) -> Columns:
+    ids = zip(_listed(times, "stage_id"), _listed(times, "attempt"), strict=True)
+    return {"stage_id": objects([stage_key(*key) for key in ids]), **{it: times[it] for it in ("held_ms", "waited_ms")}}
 
 
 def _executor_metrics(peaks: Columns) -> Columns:

@@ -314,6 +314,7 @@ class SqlStart(Event, gc=False):
     description: str | None = None
     details: str | None = None
     plan: Raw = field(name="sparkPlanInfo", default=Raw())
+    plan_text: Raw = field(name="physicalPlanDescription", default=Raw())
     time: float | None = None
     modified: dict[str, str | None] | None = field(name="modifiedConfigs", default=None)
     tags: list[str] | None = field(name="jobTags", default=None)
@@ -323,6 +324,14 @@ class SqlStart(Event, gc=False):
 class SqlPlanUpdate(Event, gc=False):
     sql_id: float | None = field(name="executionId", default=None)
     plan: Raw = field(name="sparkPlanInfo", default=Raw())
+    plan_text: Raw = field(name="physicalPlanDescription", default=Raw())
+
+
+class GlutenFallback(Event, gc=False):
+    """Why Gluten left operators of a plan, or of a part of it that adaptive execution replanned, on the JVM."""
+
+    sql_id: float | None = field(name="executionId", default=None)
+    reasons: dict[str, str | None] | None = field(name="fallbackNodeToReason", default=None)
 
 
 class SqlEnd(Event, gc=False):
@@ -504,13 +513,16 @@ _TYPES: dict[str, type[Event]] = {
     _THRIFT + "Canceled": ThriftCanceled,
     _THRIFT + "Timeout": ThriftCanceled,
     _THRIFT + "Closed": ThriftClosed,
+    "org.apache.gluten.events.GlutenPlanFallbackEvent": GlutenFallback,
+    "io.glutenproject.events.GlutenPlanFallbackEvent": GlutenFallback,  # before Gluten 1.2
 }
 
-# Spark's own events without data for the tables.
+# Events of Spark, and of engines, without data for the tables.
 _PASSED_OVER = re.compile(
     r"SparkListener(BlockManagerRemoved|UnpersistRDD|BlockUpdated|TaskGettingResult"
     r"|SpeculativeTaskSubmitted|.*(Blacklisted|Excluded|Unexcluded|Unblacklisted)(ForStage)?)"
     r"|org\.apache\.spark\.scheduler\.SparkListener.*|org\.apache\.spark\.sql\..*|org\.apache\.spark\.streaming\..*"
+    r"|com\.nvidia\.spark\.rapids\..*|(org\.apache\.gluten|io\.glutenproject|org\.apache\.auron)\..*"
 )
 USER_IN_URL = re.compile(r"//[^/@\s]*@")
 """User information before the host of an address, which may contain a password."""

@@ -62,8 +62,8 @@ _MAX_CORES = 10_000  # of one executor; machines have some hundred, and each cos
 
 
 def tables(run: LoggedRun) -> RunTables:
-    """The tables runs, executors, sql_executions, operators, operator_metrics, driver_metrics, jobs, stages,
-    tasks, batches, statements and import_stats.
+    """The tables runs, executors, sql_executions, operators, operator_metrics, driver_metrics, fallback_reasons,
+    gpu_times, jobs, stages, tasks, batches, statements and import_stats.
 
     Columns that samples and the analysis fill are left out.
     """
@@ -85,6 +85,8 @@ def tables(run: LoggedRun) -> RunTables:
         "operators": _operators(run),
         "operator_metrics": _operator_metrics(run, stages),
         "driver_metrics": _driver_metrics(run),
+        "fallback_reasons": _fallback_reasons(run),
+        "gpu_times": _gpu_times(stages),
         "peaks": table(f"executor_id stage_id attempt {' '.join(NAMES)}", run.peaks.rows(), whole=" ".join(NAMES)),
         "settings": table("name set_by", sorted(run.set_by.items())),
         "jobs": _jobs(run, clock),
@@ -1076,6 +1078,17 @@ def _driver_metrics(run: LoggedRun) -> Columns:
         if (value := run.driver_metrics.get((sql_id, accumulator_id), 0.0)) > 0
     ]
     return table("sql_id node_id name unit value", rows, whole="sql_id node_id", real="value")
+
+
+def _fallback_reasons(run: LoggedRun) -> Columns:
+    """Why operators stayed on the JVM, in the order of the plan."""
+    rows = [(sql_id, name, reason) for sql_id, found in sorted(run.fallback_reasons.items()) for name, reason in found]
+    return table("sql_id name reason", rows, whole="sql_id")
+
+
+def _gpu_times(stages: list[Stage]) -> Columns:
+    rows = [(each.stage_id, each.attempt, *each.gpu) for each in stages if each.gpu is not None]
+    return table("stage_id attempt held_ms waited_ms", rows, whole="stage_id attempt", real="held_ms waited_ms")
 
 
 def _metrics(run: LoggedRun) -> Iterator[tuple[int, int, int, str, str, float]]:
