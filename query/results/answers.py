@@ -382,8 +382,32 @@ class StreamFacts:
 
 
 @dataclass(frozen=True)
+class BatchPrediction:
+    """The mean batch of a stream that is processed in batches, as recorded and in a scenario.
+
+    A batch of `rows` takes `time_ms`, and the next one begins `interval_ms` after it; these are None if the rate is
+    above the highest, or if the time is unknown.  `keeps_pace` is whether a batch ends before the next one is due; if
+    not, batches follow each other without a pause, and are larger.  `recorded_` figures are those of the recorded run.
+    """
+
+    query: str
+    recorded_rows: float
+    recorded_ms: float
+    recorded_interval_ms: float
+    rows: float | None = None
+    time_ms: float | None = None
+    time_range_ms: tuple[float, float] | None = None
+    interval_ms: float | None = None
+    keeps_pace: bool | None = None
+
+
+@dataclass(frozen=True)
 class StreamPrediction:
-    """The predicted rates of a stream in a scenario; None if unknown.  See StreamFacts."""
+    """The predicted rates of a stream in a scenario; None if unknown.  See StreamFacts.
+
+    `limit_kind` is `batches` if batches get longer than the rows of the next one take to arrive; `limit` is then the
+    name of the stream, and `batch` has its batches.
+    """
 
     recorded_per_s: float
     rate_per_s: float
@@ -394,6 +418,7 @@ class StreamPrediction:
     limit_kind: str
     limit_resource: str
     is_lower_bound: bool = False
+    batch: BatchPrediction | None = None
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,8 @@ class StreamingQuery(Remark):
 
     `middle_ms` is the median batch.  Each is None if the log does not have it: rows per second that arrived and that
     could be processed, the sources' backlog in rows at the start and at the end, the interval between the starts of
-    batches, and the share of that in which one runs; with few batches the last is None too.
+    batches, and the share of that in which one runs; with few batches the last is None too.  `max_per_s` is the highest
+    rate that its batches sustain, by their time per row; `is_lower_bound` is whether it may be higher.
     """
 
     kind: ClassVar[str] = "streaming-query"
@@ -50,6 +51,8 @@ class StreamingQuery(Remark):
     interval_ms: float | None
     busy_share: float | None
     pace: Pace
+    max_per_s: float | None = None
+    is_lower_bound: bool = False
 
 
 @dataclass(frozen=True)

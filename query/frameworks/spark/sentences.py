@@ -274,7 +274,10 @@ def streaming_query(found: remarks.StreamingQuery, _words: Words) -> str:
     if found.batches > 1:
         each_ms += f" each (median; the longest {_seconds(found.longest_ms)})"
     where = f", {' and '.join(parts)}" if parts else ""
-    return f"{name}: {counted(found.batches, 'batch')}{each_ms}{where}; {_pace(found)}"
+    most = ""
+    if found.max_per_s is not None:
+        most = f"; highest rate {'at least ' if found.is_lower_bound else ''}{_rate(found.max_per_s)}"
+    return f"{name}: {counted(found.batches, 'batch')}{each_ms}{where}; {_pace(found)}{most}"
 
 
 _BATCH_PARTS = {
@@ -726,6 +729,10 @@ SENTENCES.fixed(
         assumptions.FilesPerPartition: (
             "a task that writes a shuffle writes one file for each partition, so it takes longer with more partitions"
             " and shorter with fewer"
+        ),
+        assumptions.CheckpointRenewed: (
+            "the query starts from a new checkpoint, because a checkpoint fixes spark.sql.shuffle.partitions of a query"
+            " with state"
         ),
         assumptions.PythonCounted: (
             "time in which a task waits for its Python worker counts as cpu, the CPU time of that worker"

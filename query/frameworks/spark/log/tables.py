@@ -62,7 +62,7 @@ _MAX_CORES = 10_000  # of one executor; machines have some hundred, and each cos
 
 def tables(run: LoggedRun) -> RunTables:
     """The tables runs, executors, sql_executions, operators, operator_metrics, driver_metrics, jobs, stages,
-    tasks, batches and import_stats.
+    tasks, batches, stream_sources, stream_states and import_stats.
 
     Columns that samples and the analysis fill are left out.
     """
@@ -90,6 +90,8 @@ def tables(run: LoggedRun) -> RunTables:
         "stages": _with_waits(_stages(run, stages, tasks, clock), run, stages, tasks, executors, clock),
         "tasks": tasks.columns(clock),
         "batches": run.batches.columns(clock.relative),
+        "stream_sources": run.batches.source_columns(clock.relative),
+        "stream_states": run.batches.state_columns(clock.relative),
     }
     clock.report()
     for key, value in unread(run.properties):
