@@ -74,12 +74,13 @@ class _Settled:
 def predict_batches(execution: Execution, batches: MicroBatches, scenario: Scenario) -> Prediction:
     """The latency of a row, the time of a batch and the highest rate in a scenario; `refused` says if there is none."""
     recorded = _recorded(batches)
+    modelled = _settled(batches.cost, batches.rate_per_s, batches.least_interval_ms) if len(batches) > 1 else None
     known = Prediction(
         scope=execution.scope.text,
         measure="latency",
         setting=scenario.describe(),
         runtime_ms=recorded.latency_ms,
-        replayed_ms=recorded.latency_ms,
+        replayed_ms=(modelled or recorded).latency_ms,
         predicted_ms=None,
         stages=_stages(batches, recorded, None),
         words=execution.words,
@@ -144,12 +145,14 @@ def _beyond(execution: Execution, batches: MicroBatches, scenario: Scenario) -> 
     for key, value in scenario.changes.items():
         if key not in _MODELLED or key in left_out:
             return NotModelledForStreams(value.word)
-        if key in ("tasks", *_SLOTS) and scenario.ratio(key) != 1:
-            if not batches.stages or not batches.slots:
-                return BatchStagesDiffer(value.word)
-            if batches.alike:
-                return BatchesAlike(len(batches), float(batches.rows.mean()))
-    return TooFewBatches(len(batches), FEW) if len(batches) < FEW else None
+    if len(batches) < FEW:
+        return TooFewBatches(len(batches), FEW)
+    repartitions = [scenario.changes[key].word for key in ("tasks", *_SLOTS) if scenario.ratio(key) != 1]
+    if repartitions and (not batches.stages or not batches.slots):
+        return BatchStagesDiffer(repartitions[0])
+    if repartitions and batches.alike:
+        return BatchesAlike(len(batches), float(batches.rows.mean()))
+    return None
 
 
 def _unknown(batches: MicroBatches) -> Refusal | None:

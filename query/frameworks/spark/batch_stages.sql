@@ -15,9 +15,9 @@ ran AS (
         len(parents) > 0 AS shuffled,
         count(*) AS tasks,
         sum(finish_ms - launch_ms) AS task_ms,
-        max(finish_ms) - least(min(submit_ms), min(launch_ms)) AS wall_ms
+        max(finish_ms) - least(min(stages.submit_ms), min(launch_ms)) AS wall_ms
     FROM batches
-    JOIN stages ON submit_ms BETWEEN batch_ms AND batch_ms + time_ms
+    JOIN stages ON stages.submit_ms BETWEEN batch_ms AND batch_ms + time_ms
     JOIN spark_stages USING (stage_id)
     JOIN spark_jobs USING (job_id)
     JOIN tasks USING (stage_id)
