@@ -6,25 +6,21 @@ finds compiled code.
 
 from __future__ import annotations
 
+import contextlib
 import json
-import math
 import shutil
 import sys
-import threading
-import time
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from lab.streams.feeds import Files, Topic, broker, connector_jars
 from lab.streams.suite import Configuration
 
 WARM_UP_S = 15
-_FILES_PER_S = 2
-_EPOCH_S = 1_767_225_600  # of event times, 2026-01-01
-_WAVE_S, _WAVE = 12, 0.6  # the rate of a varied stream is a wave around its mean
-_DUPLICATES = 10  # one row in so many is a duplicate
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_SCHEMA = "id BIGINT, at DOUBLE, user STRING, amount DOUBLE"
 
 
 def session(one: Configuration, folder: Path) -> SparkSession:
@@ -41,38 +37,12 @@ def session(one: Configuration, folder: Path) -> SparkSession:
     }
     if one.job == "windows":
         settings["spark.sql.streaming.stateStore.providerClass"] = _ROCKSDB
+    if one.job == "kafka":
+        settings["spark.jars"] = connector_jars()
     builder = SparkSession.builder.master("local[2]").appName(one.name)
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
-
-
-class Files(threading.Thread):
-    """Moves files that are written before into the folder of a stream, at the rate of the configuration."""
-
-    def __init__(self, one: Configuration, folder: Path, seconds: int) -> None:
-        super().__init__(daemon=True)
-        self._ready, self.folder = folder / "ready", folder / "arriving"
-        for each in (self._ready, self.folder):
-            each.mkdir(parents=True)
-        self._count, number = seconds * _FILES_PER_S, 0
-        for place in range(self._count):
-            at_s = place / _FILES_PER_S
-            wave = 1 + (_WAVE * math.sin(2 * math.pi * at_s / _WAVE_S) if one.varied else 0.0)
-            rows = round(one.rate / _FILES_PER_S * wave)
-            text = "".join(
-                f'{{"id":{each - each % _DUPLICATES // (_DUPLICATES - 1)},"at":{_EPOCH_S + at_s:.3f},'
-                f'"user":"u{each * 7919 % 100_000}","amount":{each % 1000}.25}}\n'
-                for each in range(number, number + rows)
-            )
-            (self._ready / f"{place:05d}.json").write_text(text, encoding="utf-8")
-            number += rows
-
-    def run(self) -> None:
-        begin = time.monotonic()
-        for place in range(self._count):
-            time.sleep(max(begin + place / _FILES_PER_S - time.monotonic(), 0.0))
-            (self._ready / f"{place:05d}.json").rename(self.folder / f"{place:05d}.json")
 
 
 def windows(spark: SparkSession, one: Configuration, seconds: int) -> DataFrame:
@@ -85,17 +55,34 @@ def windows(spark: SparkSession, one: Configuration, seconds: int) -> DataFrame:
     return rows.groupBy(sf.window("timestamp", "5 seconds"), key).agg(sf.count("*"), sf.sum("value"))
 
 
-def dedupe(spark: SparkSession, folder: Path) -> DataFrame:
-    """Rows of JSON files without duplicates."""
-    rows = spark.readStream.schema("id BIGINT, at DOUBLE, user STRING, amount DOUBLE").json(str(folder))
+def of_files(spark: SparkSession, folder: Path) -> DataFrame:
+    """Rows of JSON files."""
+    return spark.readStream.schema(_SCHEMA).json(str(folder))
+
+
+def of_topic(spark: SparkSession, address: str, topic: str) -> DataFrame:
+    """Rows of a topic, from its beginning."""
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", address)
+    found = source.option("subscribe", topic).option("startingOffsets", "earliest").load()
+    return found.select(sf.from_json(sf.col("value").cast("string"), _SCHEMA).alias("row")).select("row.*")
+
+
+def deduplicated(rows: DataFrame) -> DataFrame:
+    """Rows without duplicates within 10 s of event time."""
     at = rows.withColumn("at", sf.timestamp_seconds("at")).withWatermark("at", "10 seconds")
     return at.dropDuplicatesWithinWatermark(["id"])
 
 
-def stream(spark: SparkSession, one: Configuration, folder: Path, name: str, seconds: int) -> None:
+def stream(spark: SparkSession, one: Configuration, folder: Path, name: str, seconds: int, address: str | None) -> None:
     """Run the query under a name for some seconds."""
     files = Files(one, folder, seconds) if one.job == "dedupe" else None
-    frame = windows(spark, one, seconds) if files is None else dedupe(spark, files.folder)
+    topic = None if address is None else Topic(one, address, name, seconds)
+    if files is not None:
+        frame = deduplicated(of_files(spark, files.folder))
+    elif address is not None:
+        frame = deduplicated(of_topic(spark, address, name))
+    else:
+        frame = windows(spark, one, seconds)
     writer = frame.writeStream.format("noop").outputMode("update").queryName(name)
     writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
     query = writer.trigger(processingTime=f"{one.trigger_s} seconds").start()
@@ -103,7 +90,10 @@ def stream(spark: SparkSession, one: Configuration, folder: Path, name: str, sec
         files.start()
     query.awaitTermination(seconds)
     query.stop()
-    shutil.rmtree(folder)
+    for feed in (files, topic):
+        if feed is not None:
+            feed.stop()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def main() -> None:
@@ -111,9 +101,11 @@ def main() -> None:
     one = Configuration(**json.loads((folder / "configuration.json").read_text(encoding="utf-8")))
     spark = session(one, folder)
     spark.sparkContext.setLogLevel("ERROR")
-    for name, seconds in (("warm-up", WARM_UP_S), (one.job, one.seconds)):
-        stream(spark, one, folder / name, name, seconds)
-    spark.stop()
+    with broker(folder / "kafka") if one.job == "kafka" else contextlib.nullcontext() as address:
+        for name, seconds in (("warm-up", WARM_UP_S), (one.job, one.seconds)):
+            stream(spark, one, folder / name, name, seconds, address)
+        spark.stop()
+    shutil.rmtree(folder / "kafka", ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,9 @@
 """Configurations of streaming queries to run and to predict: the baseline of each job, and changes of it.
 
+    windows  rows of the rate source, aggregated by window and key, with their state in RocksDB
+    dedupe   rows of JSON files, without duplicates, with their state in memory
+    kafka    the same of rows of a topic of Kafka
+
 Predictions start from a baseline's recorded run, in which the rate varies.  Configurations whose sha256(name) ends in
 an odd hex digit are the test set, which is only scored.
 """
@@ -10,17 +14,13 @@ import hashlib
 from dataclasses import asdict, dataclass
 from typing import Any
 
-JOBS = ("windows", "dedupe")
-"""windows: rows of the rate source, aggregated by window and key, with their state in RocksDB.
-dedupe: rows of JSON files, without duplicates, with their state in memory."""
-
 OVERLOAD = "overload"
 """The configuration whose rate is above the highest; it shows that rate."""
 
-_RATES = {"windows": 10_000, "dedupe": 4_000}
+_RATES = {"windows": 10_000, "dedupe": 4_000, "kafka": 4_000}
 _CHANGED = ((1, 1, 4), (2, 1, 4), (4, 1, 4), (1, 5, 4), (2, 5, 4), (1, 1, 8), (2, 1, 8))
 """Factor on the rate, interval of the trigger in seconds, and partitions."""
-_OVERLOADED = {"windows": 40, "dedupe": 30}
+_OVERLOADED = {"windows": 40, "dedupe": 30, "kafka": 30}
 
 
 @dataclass(frozen=True)
