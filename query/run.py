@@ -240,7 +240,8 @@ class Run:
                 found = diagnosed(connection, execution, self._advisor())
             else:
                 found = Diagnosis(diagnose_flow(connection, execution, self._advisor()))
-            return replace(found, debug=verdict.completed(found.debug, self.header()))
+            debug = replace(found.debug, in_batches=execution.micro_batches is not None)
+            return replace(found, debug=verdict.completed(debug, self.header()))
 
     def _execution(self, scope: str = "all") -> Execution:
         """A scope of the run as arrays: stages, tasks, slots, and the driver's time."""

@@ -16,7 +16,8 @@ import crystalperf as cp
 from crystalperf.indexes.errors import SettingError
 from crystalperf.query.execution.micro_batches import BatchCost, MicroBatches
 from crystalperf.query.frameworks.spark.remarks import StreamingQuery
-from crystalperf.query.results.answers import BatchPrediction, Prediction
+from crystalperf.query.ledger.facts import facts_of
+from crystalperf.query.results.answers import BatchPrediction, NextStep, Prediction
 from crystalperf.query.run import Run
 from tests.reading import rows
 from tests.stream_events import FIRST_MS, FIXED_MS, QUERY, ROW_MS, STATE_MS, STATE_ROW_MS, batch_ms, run, written
@@ -243,6 +244,14 @@ def test_debug_reports_the_highest_rate(varied: Run) -> None:
     (found,) = [each for each in varied.debug().measurements if isinstance(each, StreamingQuery)]
     assert found.max_per_s == pytest.approx(1e3 / ROW_MS, rel=0.01)
     assert not found.is_lower_bound
+
+
+def test_the_next_question_about_a_stream_is_its_rate(varied: Run) -> None:
+    assert varied.verdict().next == NextStep("predict", {"setting": "rate=1x,2x,4x"})
+
+
+def test_a_stream_has_no_end_that_the_ledger_could_compare(varied: Run) -> None:
+    assert facts_of(varied) is None
 
 
 # Tables --------------------------------------------------------------------------------------------------------------
