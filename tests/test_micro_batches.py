@@ -15,7 +15,7 @@ import pytest
 import crystalperf as cp
 from crystalperf.indexes.errors import SettingError
 from crystalperf.query.execution.micro_batches import BatchCost, MicroBatches
-from crystalperf.query.frameworks.spark.remarks import StreamingQuery
+from crystalperf.query.frameworks.spark.remarks import StreamingQuery, StreamState
 from crystalperf.query.ledger.facts import facts_of
 from crystalperf.query.results.answers import BatchPrediction, NextStep, Prediction
 from crystalperf.query.run import Run
@@ -252,6 +252,14 @@ def test_the_next_question_about_a_stream_is_its_rate(varied: Run) -> None:
 
 def test_a_stream_has_no_end_that_the_ledger_could_compare(varied: Run) -> None:
     assert facts_of(varied) is None
+
+
+def test_debug_reports_the_state_and_its_commits(varied: Run) -> None:
+    (found,) = [each for each in varied.debug().measurements if isinstance(each, StreamState)]
+    assert (found.query, found.operator, found.partitions, found.others) == (QUERY, "stateStoreSave", 4, 0)
+    assert (found.rows_first, found.rows_last, found.size_bytes) == (0, 7 * (len(VARIED) - 1), 512)
+    assert (found.updates_ms, found.commit_ms, found.in_rocksdb) == (10, 15, True)
+    assert found.batch_ms == pytest.approx(batch_ms(float(np.mean(VARIED))))
 
 
 # Tables --------------------------------------------------------------------------------------------------------------

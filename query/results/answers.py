@@ -448,10 +448,11 @@ class Debug(Tabular):
     `unbounded` is the leading remark about an unbounded run, such as a stream that runs until it is stopped; None for
     any other run.  `other_causes` is, by resource, another possible cause of the time on it; by `unknown`, what threads
     did in that time.  `leading` is what comes before the bottleneck, such as that a stream falls behind; None for most
-    runs.  `in_batches` is whether the run is a stream that is processed in batches, whose rate what-ifs can change.  `named_parts` are parts of the critical path that the framework names better than a resource or cause does.
-    `path_operators` is the critical path by operator if stages run different operators one after the
-    other, else empty.  `efficiency` is what operators reached on devices, longest first.  `framework` is the
-    framework's name, and `resources` are those of the run, for sentences (`words`).
+    runs.  `in_batches` is whether the run is a stream that is processed in batches, whose rate what-ifs can change.
+    `named_parts` are parts of the critical path that the framework names better than a resource or cause does.
+    `path_operators` is the critical path by operator if stages run different operators one after the other, else empty.
+    `efficiency` is what operators reached on devices, longest first.  `framework` is the framework's name, and
+    `resources` are those of the run, for sentences (`words`).
     """
 
     scope: str

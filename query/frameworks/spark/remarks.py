@@ -56,6 +56,30 @@ class StreamingQuery(Remark):
 
 
 @dataclass(frozen=True)
+class StreamState(Remark):
+    """The operator with state of a streaming query whose commits take most time.
+
+    Its state had `rows_first` rows after the first batch and `rows_last` after the last one, in `size_bytes` of memory.
+    Per batch of `batch_ms`, each of its `partitions` takes `updates_ms` for changing rows and `commit_ms` for the
+    commit, on average.  `others` is the number of further such operators.
+    """
+
+    kind: ClassVar[str] = "stream-state"
+
+    query: str
+    operator: str
+    partitions: int
+    rows_first: float | None
+    rows_last: float | None
+    size_bytes: float | None
+    batch_ms: float
+    updates_ms: float | None
+    commit_ms: float
+    in_rocksdb: bool
+    others: int
+
+
+@dataclass(frozen=True)
 class FallsBehind(Remark):
     """A streaming query receives more than it processes, or its backlog grows."""
 

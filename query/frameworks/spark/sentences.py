@@ -280,6 +280,24 @@ def streaming_query(found: remarks.StreamingQuery, _words: Words) -> str:
     return f"{name}: {counted(found.batches, 'batch')}{each_ms}{where}; {_pace(found)}{most}"
 
 
+@SENTENCES.of(remarks.StreamState)
+def stream_state(found: remarks.StreamState, _words: Words) -> str:
+    where = " in RocksDB" if found.in_rocksdb else ""
+    size = "" if found.size_bytes is None else f", {volume(found.size_bytes)} of memory"
+    rows = "" if found.rows_last is None else f"{grouped(round(found.rows_last))} rows{where}{size}; "
+    first = found.rows_first or 0.0
+    if first and (found.rows_last or 0.0) >= _GROWN * first:
+        rows = f"{rows}after the first batch it had {grouped(round(first))}; "
+    more = f" ({counted(found.others, 'other operator')} with state)" if found.others else ""
+    return (
+        f"state of {found.operator} in {found.query}: {rows}each of its {found.partitions} partitions takes"
+        f" {_seconds(found.commit_ms)} to commit it, once a batch of {_seconds(found.batch_ms)}{more}"
+    )
+
+
+_GROWN = 2.0
+"""Ratio of the last to the first number of rows of a state from which its growth is mentioned."""
+
 _BATCH_PARTS = {
     "add_batch": "running the batch (addBatch)",
     "latest_offset": "querying the sources for new data (latestOffset)",

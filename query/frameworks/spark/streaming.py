@@ -12,7 +12,14 @@ from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.micro_batches import FEW
 from crystalperf.query.frameworks import StreamAccount
-from crystalperf.query.frameworks.spark.remarks import BatchPart, FallsBehind, MoreQueries, Pace, StreamingQuery
+from crystalperf.query.frameworks.spark.remarks import (
+    BatchPart,
+    FallsBehind,
+    MoreQueries,
+    Pace,
+    StreamingQuery,
+    StreamState,
+)
 from crystalperf.query.results.remarks import Remark
 from crystalperf.query.results.stream_comparison import StreamSide
 
@@ -32,7 +39,32 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
     """A remark for each streaming query with batches within a scope, the one with most time first."""
     found = queries(connection, execution)
     shown: list[Remark] = [_with_highest_rate(streaming_query(each), execution) for each in found[:_MAX_QUERIES]]
-    return [*shown, MoreQueries(len(found) - _MAX_QUERIES)] if len(found) > _MAX_QUERIES else shown
+    more: list[Remark] = [MoreQueries(len(found) - _MAX_QUERIES)] if len(found) > _MAX_QUERIES else []
+    return [*shown, *(_state(connection, execution) if found else ()), *more]
+
+
+def _state(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
+    """The operator with state whose commits take most time; empty without one."""
+    rows = _rows(connection, execution, "stream_states")
+    if not rows:
+        return []
+    row = rows[0]
+    partitions = round(row["partitions"])
+    return [
+        StreamState(
+            query=row["query"],
+            operator=row["operator"],
+            partitions=partitions,
+            rows_first=row["rows_first"],
+            rows_last=row["rows_last"],
+            size_bytes=row["bytes"],
+            batch_ms=row["batch_ms"],
+            updates_ms=None if row["updates_ms"] is None else row["updates_ms"] / partitions,
+            commit_ms=row["commit_ms"] / partitions,
+            in_rocksdb=row["in_rocksdb"],
+            others=len(rows) - 1,
+        )
+    ]
 
 
 def _with_highest_rate(found: StreamingQuery, execution: Execution) -> StreamingQuery:
@@ -61,7 +93,12 @@ def share_of_tasks(connection: duckdb.DuckDBPyConnection, execution: Execution) 
 
 def queries(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[dict[str, Any]]:
     """The rows of batches.sql of a scope."""
-    question = sql.text("batches", __package__)
+    return _rows(connection, execution, "batches")
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, execution: Execution, name: str) -> list[dict[str, Any]]:
+    """The rows of a question about a scope, by column."""
+    question = sql.text(name, __package__)
     answer = connection.execute(question, {"start": execution.scope.start_ms, "end": execution.scope.end_ms})
     names = [each[0] for each in answer.description or ()]
     return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
