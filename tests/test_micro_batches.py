@@ -260,6 +260,14 @@ def test_debug_reports_the_state_and_its_commits(varied: Run) -> None:
     assert (found.rows_first, found.rows_last, found.size_bytes) == (0, 7 * (len(VARIED) - 1), 512)
     assert (found.updates_ms, found.commit_ms, found.in_rocksdb) == (10, 15, True)
     assert found.batch_ms == pytest.approx(batch_ms(float(np.mean(VARIED))))
+    assert found.fewer_partitions is None  # 30 of 480 ms
+
+
+def test_debug_reports_what_fewer_partitions_would_save(tmp_path: Path) -> None:
+    counts = [each // 10 for each in VARIED]
+    (found,) = [each for each in profiled(tmp_path, counts).debug().measurements if isinstance(each, StreamState)]
+    assert found.fewer_partitions == 2
+    assert found.fewer_batch_ms == pytest.approx(batch_ms(float(np.mean(counts[20:]))) - STATE_MS, rel=0.03)
 
 
 # Tables --------------------------------------------------------------------------------------------------------------

@@ -189,6 +189,24 @@ class MicroBatches:
         """Whether all batches have about the same number of rows, so that their time cannot be split."""
         return len(self) < FEW or float(self.rows.std()) <= SAME_ROWS * float(self.rows.mean())
 
+    def changed(self, tasks: float, slots: float) -> BatchCost:
+        """The time of a batch with these ratios of partitions and slots to the recorded ones.
+
+        The modelled difference of each stage counts as often as its recorded time is longer than modelled.
+        """
+        cost = self.cost
+        if not self.slots or (tasks == 1 and slots == 1):
+            return cost
+        before, after = self.slots, max(self.slots * slots, 1.0)
+        for each in self.stages:
+            count = max(round(each.tasks * tasks), 1) if each.partitioned else each.tasks
+            fixed_ms, row_ms = each.fixed_wall_ms(each.tasks, before), each.row_wall_ms(each.tasks, before)
+            modelled_ms = fixed_ms + row_ms * cost.rows
+            times = each.wall_ms / modelled_ms if modelled_ms > 0 else 0.0
+            more_ms = each.fixed_wall_ms(count, after) - fixed_ms
+            cost = cost.plus(times * more_ms, times * (each.row_wall_ms(count, after) - row_ms))
+        return cost
+
     def highest_rate(self, cost: BatchCost) -> tuple[float, bool]:
         """The highest rate that batches of this cost sustain, rows per second, and whether it is a lower bound.
 

@@ -87,7 +87,7 @@ def predict_batches(execution: Execution, batches: MicroBatches, scenario: Scena
     )
     if refusal := _beyond(execution, batches, scenario):
         return known.with_refusal(refusal)
-    cost = _changed(batches, scenario)
+    cost = batches.changed(scenario.ratio("tasks"), scenario.ratio("cores") * scenario.ratio("workers"))
     rate, least_ms = batches.rate_per_s * scenario.ratio(RATE), batches.least_interval_ms
     if TRIGGER in scenario.changes:
         least_ms = batches.interval_ms * scenario.ratio(TRIGGER)
@@ -161,27 +161,6 @@ def _unknown(batches: MicroBatches) -> Refusal | None:
         return BatchesAlike(len(batches), float(batches.rows.mean()))
     low, high = batches.cost.row_range
     return RowTimeUncertain(len(batches), low, high) if high > MAX_APART * low else None
-
-
-def _changed(batches: MicroBatches, scenario: Scenario) -> BatchCost:
-    """The time of a batch with the slots and partitions of a scenario.
-
-    The modelled difference of each stage counts as often as its recorded time is longer than modelled.
-    """
-    cost = batches.cost
-    ratio = scenario.ratio("cores") * scenario.ratio("workers")
-    if (ratio == 1 and scenario.ratio("tasks") == 1) or not batches.slots:
-        return cost
-    before, after = batches.slots, max(batches.slots * ratio, 1.0)
-    for each in batches.stages:
-        tasks = max(round(each.tasks * scenario.ratio("tasks")), 1) if each.partitioned else each.tasks
-        fixed_ms, row_ms = each.fixed_wall_ms(each.tasks, before), each.row_wall_ms(each.tasks, before)
-        modelled_ms = fixed_ms + row_ms * cost.rows
-        times = each.wall_ms / modelled_ms if modelled_ms > 0 else 0.0
-        cost = cost.plus(
-            times * (each.fixed_wall_ms(tasks, after) - fixed_ms), times * (each.row_wall_ms(tasks, after) - row_ms)
-        )
-    return cost
 
 
 def _stream(batches: MicroBatches, cost: BatchCost, rate: float) -> StreamPrediction:

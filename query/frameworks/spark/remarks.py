@@ -61,7 +61,8 @@ class StreamState(Remark):
 
     Its state had `rows_first` rows after the first batch and `rows_last` after the last one, in `size_bytes` of memory.
     Per batch of `batch_ms`, each of its `partitions` takes `updates_ms` for changing rows and `commit_ms` for the
-    commit, on average.  `others` is the number of further such operators.
+    commit, on average.  `others` is the number of further such operators.  With `fewer_partitions`, a batch would take
+    `fewer_batch_ms`; None if that saves little, or is unknown.
     """
 
     kind: ClassVar[str] = "stream-state"
@@ -77,6 +78,8 @@ class StreamState(Remark):
     commit_ms: float
     in_rocksdb: bool
     others: int
+    fewer_partitions: int | None = None
+    fewer_batch_ms: float | None = None
 
 
 @dataclass(frozen=True)

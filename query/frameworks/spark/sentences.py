@@ -289,6 +289,9 @@ def stream_state(found: remarks.StreamState, _words: Words) -> str:
     if first and (found.rows_last or 0.0) >= _GROWN * first:
         rows = f"{rows}after the first batch it had {grouped(round(first))}; "
     more = f" ({counted(found.others, 'other operator')} with state)" if found.others else ""
+    if found.fewer_partitions is not None:
+        count = counted(found.fewer_partitions, "partition")
+        more += f"; with {count}, and a new checkpoint, a batch would take {_seconds(found.fewer_batch_ms)}"
     return (
         f"state of {found.operator} in {found.query}: {rows}each of its {found.partitions} partitions takes"
         f" {_seconds(found.commit_ms)} to commit it, once a batch of {_seconds(found.batch_ms)}{more}"

@@ -29,6 +29,9 @@ BUSY = 0.95
 MOST = 0.5
 """Minimum share of the tasks' time in batches from which a run is a stream."""
 
+WORTH = 0.1
+"""Minimum share of a batch that fewer partitions have to save."""
+
 _FEW = 3  # batches; with fewer, pauses between them show nothing
 _MAX_QUERIES = 5
 
@@ -50,6 +53,7 @@ def _state(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[
         return []
     row = rows[0]
     partitions = round(row["partitions"])
+    fewer, batch_ms = _fewer_partitions(execution, row["query"], partitions)
     return [
         StreamState(
             query=row["query"],
@@ -63,8 +67,21 @@ def _state(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[
             commit_ms=row["commit_ms"] / partitions,
             in_rocksdb=row["in_rocksdb"],
             others=len(rows) - 1,
+            fewer_partitions=fewer,
+            fewer_batch_ms=batch_ms,
         )
     ]
+
+
+def _fewer_partitions(execution: Execution, query: str, partitions: int) -> tuple[int | None, float | None]:
+    """As many partitions as slots, and the time of a batch with them, ms; None if that saves little, or is unknown."""
+    batches = execution.micro_batches
+    if batches is None or batches.query != query or batches.alike or not batches.stages or not batches.slots:
+        return None, None
+    wanted = max(int(batches.slots), 1)
+    batch_ms = batches.changed(wanted / partitions, 1.0).time_ms
+    worth = partitions > wanted and batch_ms <= (1 - WORTH) * batches.cost.time_ms
+    return (wanted, batch_ms) if worth else (None, None)
 
 
 def _with_highest_rate(found: StreamingQuery, execution: Execution) -> StreamingQuery:
