@@ -540,12 +540,12 @@ def test_neighbours_are_the_use_of_a_full_machine_by_other_applications(tmp_path
 
 def test_time_without_a_task_is_separate() -> None:
     alone: dict[Cause, float] = {"no worker": 4000.0, "no scope": 2000.0, "driver": 1000.0}
-    assert findings.driver(alone, {"driver": 700.0}) == [
+    assert findings.driver(alone, {"driver": 700.0}, 3) == [
         NoScope(2000, "measured", InspectProgram()),
-        Driver(1000, "measured", InspectDriver(), unknown_ms=700),
+        Driver(1000, "measured", InspectDriver(3), unknown_ms=700),
     ]
-    (_, whole) = findings.driver(alone, {"driver": 1000.0})
-    assert whole == Driver(1000, "measured", InspectDriver(), unknown_ms=None), "all of it is said already"
+    (_, whole) = findings.driver(alone, {"driver": 1000.0}, 3)
+    assert whole == Driver(1000, "measured", InspectDriver(3), unknown_ms=None), "all of it is said already"
 
 
 def test_code_generation_is_a_finding_of_spark() -> None:

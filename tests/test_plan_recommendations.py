@@ -222,19 +222,19 @@ def test_conditions_are_rewritten_by_their_form(condition: str, expected: str) -
 # Repeated work --------------------------------------------------------------------------------------------------------
 
 
-def aggregated(number: int, functions: str, condition: str = "(day#9 > 3)") -> Operator:
+def aggregated(number: int, functions: str, condition: str = "(day#9 > 3)", partitions: int = 200) -> Operator:
     scan = Operator("Scan parquet ", "FileScan parquet [a#1]", {ROWS: {number: 1e7}}, location="[hdfs://n/sales]")
     kept = Operator("Filter", f"Filter (isnotnull(a#{number}) AND {condition})", {ROWS: {number: 9e6}}, [scan])
     partial = Operator("HashAggregate", f"HashAggregate(keys=[a#{number}], functions=[{functions}])", {}, [kept])
     amounts = {"data size": {number: 64.0 * MIB}, "shuffle records written": {number: 1e6}}
-    exchange = Operator("Exchange", f"Exchange hashpartitioning(a#{number}, 200)", amounts, [partial])
+    exchange = Operator("Exchange", f"Exchange hashpartitioning(a#{number}, {partitions})", amounts, [partial])
     return Operator("HashAggregate", f"HashAggregate(keys=[a#{number}], functions=[{functions}])", {}, [exchange])
 
 
-def twice(*functions: str, condition: str = "(day#9 > 3)") -> Operator:
+def twice(*functions: str, condition: str = "(day#9 > 3)", partitions: int = 200) -> Operator:
     return Operator(
         "SortMergeJoin", "SortMergeJoin [a#0], [a#1], Inner", {ROWS: {2: 1e6}},
-        [aggregated(0, functions[0]), aggregated(1, functions[1], condition)],
+        [aggregated(0, functions[0], partitions=partitions), aggregated(1, functions[1], condition, partitions)],
     )  # fmt: skip
 
 
@@ -245,7 +245,16 @@ def test_rows_that_a_query_computes_twice_are_cached(tmp_path: Path) -> None:
     (found,) = of(reported(tmp_path, twice("sum(b#3)", "max(c#4)"), WORK), rewrites.ReuseExchange)
     assert (found.price, found.times, found.tables, found.is_same) == ("code", 2, ("sales",), False)
     assert (found.stage, found.rows, found.size_bytes) == ("stage:1.0", 1e6, 64 * MIB)
-    assert found.saving.ms == pytest.approx(0.7 * 6_000)
+    assert found.saving.ms == pytest.approx(0.7 * 6_000 - 2_500)
+
+
+@pytest.mark.parametrize(("partitions", "enough"), [(200, 8), (16, 8), (15, None)])
+def test_cached_rows_keep_no_more_partitions_than_slots_need(
+    tmp_path: Path, partitions: int, enough: int | None
+) -> None:
+    tree = twice("sum(b#3)", "max(c#4)", partitions=partitions)
+    (found,) = of(reported(tmp_path, tree, WORK), rewrites.ReuseExchange)
+    assert found.partitions == enough
 
 
 def test_reuse_that_is_off_is_switched_on(tmp_path: Path) -> None:

@@ -436,10 +436,22 @@ def test_changes_that_may_lengthen_the_run_come_after_all_others_but_small_ones(
 
 
 def test_free_saving_below_a_tenth_of_another_is_small() -> None:
-    given = [saved("code", "code", 3e3, 1e3, 4e3), saved("setting", "setting", 31e3, 9e3, 40e3)]
-    assert [each.settings[0].name for each in ordered(given, 100e3)] == ["setting", "code"]
-    larger = saved("setting", "setting", 29e3, 9e3, 40e3)
-    assert [each.settings[0].name for each in ordered([larger, given[0]], 100e3)] == ["code", "setting"]
+    given = [saved("code", "code", 3e3, 1e3, 4e3), saved("machine", "machine", 31e3, 9e3, 40e3)]
+    assert [each.settings[0].name for each in ordered(given, 100e3)] == ["machine", "code"]
+    smaller = saved("machine", "machine", 29e3, 9e3, 40e3)
+    assert [each.settings[0].name for each in ordered([smaller, given[0]], 100e3)] == ["code", "machine"]
+
+
+@pytest.mark.parametrize(("setting_ms", "first"), [(29e3, "code"), (30e3, "setting")])
+def test_setting_that_saves_three_times_as_much_comes_before_all_code(setting_ms: float, first: str) -> None:
+    given = [
+        saved("code", "code", 10e3, 1e3, 14e3),
+        saved("machine", "machine", 70e3, 9e3, 80e3),
+        saved("setting", "setting", setting_ms, 9e3, 40e3),
+    ]
+    found = [each.settings[0].name for each in ordered(given, 100e3)]
+    assert found[0] == first
+    assert found[-1] == "machine"
 
 
 def test_start_of_every_run_comes_last() -> None:

@@ -124,13 +124,12 @@ _PLANS = (
     Case(
         "repeated-aggregate",
         "an aggregation that a query computes twice",
-        edits={"reuse-exchange": (('alias("rows"))', 'alias("rows")).cache()'),)},
+        edits={"reuse-exchange": (('alias("rows"))', 'alias("rows")).coalesce(2).cache()'),)},
     ),
     Case(
         "reuse-off",
         "reuse of exchanges is off",
         conf={"spark.sql.exchange.reuse": "false"},
-        edits={"reuse-exchange": (('alias("last"))', 'alias("last")).cache()'),)},
     ),
     Case(
         "salted-repartition",
@@ -294,7 +293,10 @@ _OWN = (
     Case(
         "many-queries",
         "60 queries where one would do",
-        edits={"follow-advice:repeated-reads": (('/events.parquet")', '/events.parquet").select("user").cache()'),)},
+        edits={
+            "follow-advice:repeated-reads": (('/events.parquet")', '/events.parquet").select("user").cache()'),),
+            "sort-files": (("/events.parquet", "/by_user.parquet"),),
+        },
     ),
     Case(
         "wide-window",

@@ -41,7 +41,10 @@ def _order_tables(target: Path) -> None:
         "by_day": "SELECT *, id // 40000 AS day FROM {} ORDER BY day, id",
         "by_user.parquet": "FROM {} ORDER BY user, id",
     }
-    options = {"by_day": "FORMAT parquet, PARTITION_BY (day)", "by_user.parquet": "ROW_GROUP_SIZE 100000"}
+    options = {
+        "by_day": "FORMAT parquet, PARTITION_BY (day)",
+        "by_user.parquet": "FORMAT parquet, ROW_GROUP_SIZE 100000",
+    }
     for name, question in ordered.items():
         if (target / name).exists():
             continue

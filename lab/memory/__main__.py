@@ -1,4 +1,7 @@
-"""``python -m lab.memory run --out FOLDER`` (resumes) and ``python -m lab.memory table --out FOLDER``."""
+"""``python -m lab.memory run | check | table --out DIR``: the heap that a log shows to be safe, and the smallest one.
+
+``run`` and ``check`` continue where they ended.  ``table`` needs no logs.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,17 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
 from lab.errors import LabError
-from lab.memory.search import prove, run
-from lab.memory.table import compared, table
+from lab.memory.search import check, prove
+from lab.memory.table import sized, table
 
 T = TypeVar("T")
 
 ROWS, CHECKS = "rows.jsonl", "checks.jsonl"
+RESULTS = Path(__file__).parent / "results"
 JOBS = (
     *("sort", "aggregate", "broadcast-join", "merge-join", "cached-rows", "collect-rows", "collect-list"),
     *("percentile", "window", "large-rows", "python-groups", "pandas-groups"),
@@ -33,16 +36,15 @@ def read_rows(folder: Path, name: str = ROWS) -> list[dict[str, Any]]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m lab.memory", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    search = commands.add_parser("run", help="make the runs of all jobs, or continue with the missing ones")
+    made = commands.add_parser("run", help="make the runs of all jobs, or continue with the missing ones")
     shown = commands.add_parser("table", help="the safe heap by one log, and the smallest that works")
-    check = commands.add_parser("check", help="run each job once in the heap that its log shows to be safe")
-    for each in (search, check, shown):
-        each.add_argument("--out", type=Path, default=Path("lab-runs/memory"), metavar="DIR", help="folder of the rows")
-    search.add_argument("--only", action="append", metavar="JOB", help=f"jobs: {', '.join(JOBS)}")
-    for each in (search, check):
+    checked = commands.add_parser("check", help="run each job in the heap that its log shows to be safe, twice")
+    for each in (made, checked, shown):
+        default = RESULTS if each is shown else Path("lab-runs/memory")
+        each.add_argument("--out", type=Path, default=default, metavar="DIR", help="folder of the rows")
+    made.add_argument("--only", action="append", metavar="JOB", help=f"jobs: {', '.join(JOBS)}")
+    for each in (made, checked):
         each.add_argument("--limit", type=float, metavar="MINUTES", help="begin no job later")
-    for each in (check, shown):
-        each.add_argument("--sampled", action="store_true", help="use the recordings of the heap, too")
     return parser
 
 
@@ -59,16 +61,12 @@ def _run(given: argparse.Namespace) -> None:
 
 
 def _check(given: argparse.Namespace) -> None:
-    known = {(each["job"], each["heap_mib"]) for each in read_rows(given.out, CHECKS)}
-    waiting = [
-        (each.job, each.safe)
-        for each in (compared(given.out, row, sampled=given.sampled) for row in read_rows(given.out))
-        if (each.job, each.safe) not in known
-    ]
-    for name, heap_mib in _in_time(waiting, given.limit):
-        tried = run(name, heap_mib, given.out.resolve() / f"work-{name}")
-        _append(given.out / CHECKS, {"job": name, **asdict(tried)})
-        print(f"{name}: {tried.ended} with {heap_mib} MiB", flush=True)
+    known = {each["job"] for each in read_rows(given.out, CHECKS)}
+    waiting = [row for row in read_rows(given.out) if row["job"] not in known]
+    for row in _in_time(waiting, given.limit):
+        for found in check(row["job"], row["needs"]["safe"], given.out.resolve()):
+            _append(given.out / CHECKS, found)
+            print(f"{row['job']}: {found['ended']} with {found['heap_mib']} MiB", flush=True)
 
 
 def _in_time(waiting: Iterable[T], minutes: float | None) -> Iterator[T]:
@@ -96,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _check(given)
         else:
             checks = read_rows(given.out, CHECKS)
-            print("\n".join(table(given.out, read_rows(given.out), checks, sampled=given.sampled)))
+            print("\n".join(table([sized(row, checks) for row in read_rows(given.out)])))
     except LabError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

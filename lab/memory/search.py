@@ -20,11 +20,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from lab.errors import LabError
+from lab.memory.logs import needs_mib
 from lab.runs.cluster import find_java, find_spark
 
 ROOMY_MIB = 3072
 LEAST_MIB = 460
 """Spark does not start with less than 450 MiB."""
+
+ROUNDS = 2
+"""Runs in a safe heap, each in the one that the log before showed."""
+
+HARDLY_SMALLER = 0.95
+"""A safe heap of more than this share of the one before is not tried."""
 
 STEP = 1.12
 SLOWER = 2.0
@@ -87,22 +94,44 @@ def prove(name: str, out: Path) -> dict[str, object]:
     roomy = run(name, ROOMY_MIB, work, recorded=True)
     if roomy.ended != "well":
         raise LabError(f"{name} does not work with {ROOMY_MIB} MiB ({roomy.ended}); see {work / 'spark.log'}.")
-    kept = out / "logs" / name
-    shutil.rmtree(kept, ignore_errors=True)
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(next((work / "logs").glob("*")), kept)
-    if (work / "heap.jfr").exists():
-        shutil.copy(work / "heap.jfr", kept.with_suffix(".jfr"))
+    needs = needs_mib(_kept(work, out / "logs" / name))
     tried = search(lambda heap_mib: run(name, heap_mib, work), roomy)
     shutil.rmtree(work, ignore_errors=True)
     return {
         "job": name,
         "tuning": is_tuning(name),
         "roomy": asdict(roomy),
+        "needs": needs,
         "tried": [asdict(each) for each in tried],
         "smallest_mib": smallest_mib(tried, roomy),
         "date": time.strftime("%Y-%m-%d"),
     }
+
+
+def check(name: str, safe_mib: int, out: Path) -> list[dict[str, object]]:
+    """The rows of a job in its safe heap, and in the one that the log of that run shows to be safe.
+
+    The second is left out if it is hardly smaller, or if the first run failed."""
+    work, rows = out / f"work-{name}", []
+    for number in range(1, ROUNDS + 1):
+        tried = run(name, safe_mib, work, recorded=True)
+        row = {"job": name, "round": number, **asdict(tried), "needs": None}
+        rows.append(row)
+        if tried.ended != "well":
+            break
+        row["needs"] = found = needs_mib(_kept(work, out / "logs" / f"{name}-{number}"))
+        if found["safe"] > HARDLY_SMALLER * safe_mib:
+            break
+        safe_mib = max(found["safe"], LEAST_MIB)
+    shutil.rmtree(work, ignore_errors=True)
+    return rows
+
+
+def _kept(work: Path, target: Path) -> Path:
+    """The log of the last run, copied to `target`."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(next((work / "logs").glob("*")), target)
+    return target
 
 
 def run(name: str, heap_mib: int, work: Path, *, recorded: bool = False) -> Tried:
@@ -138,13 +167,6 @@ def run(name: str, heap_mib: int, work: Path, *, recorded: bool = False) -> Trie
     return Tried(heap_mib, "ran-out" if _RAN_OUT.search(text) else "failed")
 
 
-def _recorder(file: Path) -> str:
-    """The flag that records the heap in use before and after each collection, and nothing else."""
-    events = ("GCHeapSummary", "GarbageCollection", "GCPhasePause", "JVMInformation")
-    options = [f"filename={file}", "dumponexit=true", "settings=none"]
-    return f"-XX:StartFlightRecording:{','.join([*options, *(f'+jdk.{each}#enabled=true' for each in events)])}"
-
-
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End what is left of a run's processes, which have a session of their own; they may still write."""
     with contextlib.suppress(ProcessLookupError):
@@ -173,6 +195,5 @@ def _settings(heap_mib: int, work: Path, recorded: bool) -> dict[str, str]:
             "spark.eventLog.logStageExecutorMetrics": "true",
             "spark.executor.metrics.pollingInterval": "100ms",
             "spark.executor.processTreeMetrics.enabled": "true",
-            "spark.driver.extraJavaOptions": f"{_LITTLE_COMPILING} {_recorder(work / 'heap.jfr')}",
         }
     return settings

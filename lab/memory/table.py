@@ -1,95 +1,98 @@
-"""The table: the heap that one roomy run shows to be safe, next to the smallest that works."""
+"""The table: the heap that logs show to be safe, next to the smallest that works."""
 
 from __future__ import annotations
 
-import math
-import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import duckdb
-
-from crystalperf.query import profile
-from crystalperf.query.frameworks.spark.needs import Needs, needs
 from lab.memory.search import SLOWER, STEP
 
-MIB = 1 << 20
 NEAR = 1.3
 """A safe heap is near the smallest that works if it is at most this many times as large."""
 
 
 @dataclass(frozen=True)
-class Compared:
-    """A job: what the log of its roomy run says, and what the runs in smaller heaps showed, MiB."""
+class Round:
+    """A run in the heap that the log before showed to be safe: how it ended, and its CPU time per that of the roomy
+    run, None if it did not end well."""
+
+    heap_mib: int
+    ended: str
+    slower: float | None
+
+    @property
+    def works(self) -> bool:
+        """Whether it ended well and about as fast."""
+        return self.slower is not None and self.slower <= SLOWER
+
+    @property
+    def text(self) -> str:
+        """The cell: the heap, and what the run took in it."""
+        return f"{self.heap_mib}: {self.ended}" if self.slower is None else f"{self.heap_mib}: {self.slower:.2f}x"
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A job: its half, what the log of its roomy run shows (lab.memory.logs), the runs in safe heaps, and the smallest
+    heap that works, MiB."""
 
     job: str
     tuning: bool
-    used: float
-    safe: int
-    needed: float
-    smallest: int
-    works: bool
-    """Whether the safe heap is at least the smallest that works."""
+    needs: dict[str, int]
+    rounds: tuple[Round, ...]
+    smallest_mib: int
 
     @property
-    def near(self) -> bool:
-        return self.safe <= NEAR * self.smallest
+    def ratio(self) -> float:
+        """The first safe heap by the smallest that works."""
+        return self.needs["safe"] / self.smallest_mib
+
+    @property
+    def last_ratio(self) -> float:
+        """The last safe heap that was tried by the smallest that works."""
+        return self.rounds[-1].heap_mib / self.smallest_mib if self.rounds else self.ratio
 
 
-def recorded_needs(out: Path, job: str, *, sampled: bool) -> Needs:
-    """The needs by the log of a job's roomy run, with `sampled` also by the recording of its heap."""
-    files = [out / "logs" / job]
-    if sampled and (recording := out / "logs" / f"{job}.jfr").exists():
-        files.append(recording)
-    with tempfile.TemporaryDirectory() as folder:
-        run = profile(files, output=Path(folder) / "run.duckdb")
-        with duckdb.connect(str(run.path), read_only=True) as connection:
-            properties = dict(connection.execute("SELECT properties FROM runs").fetchall()[0][0])
-            found = needs(connection, properties)
-    assert found is not None
-    return found
-
-
-def compared(out: Path, row: dict[str, Any], *, sampled: bool = False) -> Compared:
-    """The comparison of a row."""
-    found = recorded_needs(out, row["job"], sampled=sampled)
-    safe = math.ceil(found.safe_bytes / MIB)
-    smallest = row["smallest_mib"]
-    return Compared(
-        row["job"], row["tuning"], found.used_bytes / MIB, safe, found.needed_bytes / MIB, smallest, safe >= smallest
+def sized(row: dict[str, Any], checks: Sequence[dict[str, Any]]) -> Sized:
+    """A job by its row, and the rows of all checks."""
+    roomy_s = row["roomy"]["cpu_s"]
+    mine = sorted((each for each in checks if each["job"] == row["job"]), key=lambda each: each["round"])
+    rounds = tuple(
+        Round(each["heap_mib"], each["ended"], each["cpu_s"] / roomy_s if each["ended"] == "well" else None)
+        for each in mine
     )
+    return Sized(row["job"], row["tuning"], row["needs"], rounds, row["smallest_mib"])
 
 
-def table(out: Path, rows: list[dict[str, Any]], checks: list[dict[str, Any]], *, sampled: bool = False) -> list[str]:
+def table(found: Sequence[Sized]) -> list[str]:
     """The lines of the Markdown table, and the totals of each half."""
-    heads = ["job", "half", "in use [MiB]", "safe", "no more spills", "smallest that works", "safe / smallest"]
-    heads += ["time in safe"] if checks else []
+    heads = ["job", "half", "in use [MiB]", "no more spills", "safe: time in it", "safe by that log: time in it"]
+    heads += ["smallest that works", "safe / smallest", "second safe / smallest"]
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-    roomy = {row["job"]: row["roomy"]["cpu_s"] for row in rows}
-    ran = {(each["job"], each["heap_mib"]): each for each in checks}
-    found = sorted((compared(out, row, sampled=sampled) for row in rows), key=lambda each: (not each.tuning, each.job))
-    for each in found:
-        cells = (
-            each.job, "tune" if each.tuning else "score", f"{each.used:.0f}", str(each.safe), f"{each.needed:.0f}",
-            str(each.smallest), f"{each.safe / each.smallest:.2f}",
-            _ended(ran.get((each.job, each.safe)), roomy[each.job]),
-        )  # fmt: skip
-        lines.append(f"| {' | '.join(cells[: len(heads)])} |")
-    lines.append("")
+    ordered = sorted(found, key=lambda each: (not each.tuning, each.job))
+    for each in ordered:
+        tried = [one.text for one in each.rounds[:2]] or [str(each.needs["safe"])]
+        cells = [
+            *(each.job, "tune" if each.tuning else "score"),
+            *(str(each.needs["use"]), str(each.needs["no_more_spills"])),
+            *(*tried, "", "")[:2],
+            *(str(each.smallest_mib), f"{each.ratio:.2f}", f"{each.last_ratio:.2f}"),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
     for tuning in (True, False):
-        half = [each for each in found if each.tuning is tuning]
+        half = [each for each in ordered if each.tuning is tuning]
         if half:
-            lines.append(
-                f"{'Tuning' if tuning else 'Scoring'} half, {len(half)} jobs: {sum(each.works for each in half)} safe"
-                f" heaps work (no error, at most {SLOWER:g} times the CPU time), {sum(each.near for each in half)} are"
-                f" within 30 % of the smallest that works (tried in steps of {STEP - 1:.0%})."
-            )
+            lines += ["", f"{'Tuning' if tuning else 'Scoring'} half, {_totals(half)}"]
     return lines
 
 
-def _ended(check: dict[str, Any] | None, roomy_s: float) -> str:
-    """How the run with the safe heap ended, and its CPU time."""
-    if check is None:
-        return ""
-    return f"{check['cpu_s'] / roomy_s:.2f}x" if check["ended"] == "well" else str(check["ended"])
+def _totals(half: Sequence[Sized]) -> str:
+    tried = [one for each in half for one in each.rounds]
+    near = sum(each.ratio <= NEAR for each in half)
+    last_near = sum(each.last_ratio <= NEAR for each in half)
+    return (
+        f"{len(half)} jobs: {sum(one.works for one in tried)} of {len(tried)} runs in safe heaps worked (no error, at"
+        f" most {SLOWER:g} times the CPU time); {near} safe heaps are within 30 % of the smallest that works (tried in"
+        f" steps of {STEP - 1:.0%}), {last_near} after a run in the safe heap."
+    )

@@ -3,7 +3,8 @@
 The saving of a change is its prediction, or at most the cost of the finding that it addresses; of such a bound, half
 counts.  Changes that a failed or unmeasured run needs first rank above all.  The order of the others (`ordered`):
 
-1. changes of the program, then of settings, then those that need machines or whose cause has yet to be found;
+1. changes of the program, then of settings, then those that need machines or whose cause has yet to be found; a
+   setting that saves OUTWEIGHS times as much as every change of the program comes before them;
 2. in each of these classes, the largest saving first; of a guess, half counts.
 
 Three kinds come after all others, in this order: a change that may make the run longer, by its range; a small saving,
@@ -47,6 +48,9 @@ MINOR = 0.02
 
 MINOR_OF_LARGEST = 0.1
 """A saving of less than this share of the largest is small."""
+
+OUTWEIGHS = 3.0
+"""A setting that saves this many times as much as every change of the program comes before them: it takes a line."""
 
 GUESS_WEIGHT = 0.5
 """The weight of a guessed saving."""
@@ -95,14 +99,19 @@ def ordered(found: Sequence[Recommendation], runtime_ms: float) -> list[Recommen
     """Recommendations with their savings, the most important first; see the top of this module."""
     sure = [each.saving.expected_ms for each in found if not each.saving.may_lengthen and not _is_start(each)]
     minor_ms = max(MINOR * runtime_ms, MINOR_OF_LARGEST * max(sure, default=0.0))
+    of_code_ms = max((_worth_ms(each) for each in found if each.price == "code"), default=0.0)
 
     def key(each: Recommendation) -> tuple[bool, bool, bool, int, float]:
-        saving = each.saving
-        is_minor = saving.expected_ms < minor_ms
-        worth_ms = saving.expected_ms * (GUESS_WEIGHT if saving.basis == "guessed" else 1.0)
-        return _is_start(each), is_minor, saving.may_lengthen, _CLASSES[each.price], -worth_ms
+        is_minor = each.saving.expected_ms < minor_ms
+        outweighs = each.price == "setting" and _worth_ms(each) >= OUTWEIGHS * of_code_ms
+        rank = -1 if outweighs else _CLASSES[each.price]
+        return _is_start(each), is_minor, each.saving.may_lengthen, rank, -_worth_ms(each)
 
     return sorted(found, key=key)
+
+
+def _worth_ms(found: Recommendation) -> float:
+    return found.saving.expected_ms * (GUESS_WEIGHT if found.saving.basis == "guessed" else 1.0)
 
 
 def _is_start(found: Recommendation) -> bool:

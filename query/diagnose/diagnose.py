@@ -75,6 +75,7 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advis
     lost = _lost(connection, execution, advisor, pieces, ended, alive)
     hosts = host_times(connection, execution)
     costs = _stage_costs(execution, advisor, details, hosts, _limits(resource_ms, largest, names))
+    scopes = _scopes(connection, execution)
     answer = Debug(
         scope=execution.scope.text,
         measure=execution.measure,
@@ -83,14 +84,17 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advis
         resource_ms=resource_ms,
         critical_path=path,
         samples=_samples(connection, execution),
-        scopes=_scopes(connection, execution),
+        scopes=scopes,
         findings=_findings(
             connection,
             execution,
             advisor,
             details,
             hosts,
-            [*lost, *_while_alone(advisor.findings(connection, details), alone_ms, other_ms)],
+            [
+                *lost,
+                *_while_alone(advisor.findings(connection, details), alone_ms, other_ms, len(scopes)),
+            ],
             findings.on_a_device(findings.sum_of_stages(costs), unmodelled),
         ),
         functions=_functions(connection, execution),
@@ -249,7 +253,7 @@ def _stage_costs(
 
 
 def _while_alone(
-    own: Sequence[Finding], alone_ms: Mapping[Cause, float], other_ms: Mapping[Cause, float]
+    own: Sequence[Finding], alone_ms: Mapping[Cause, float], other_ms: Mapping[Cause, float], scopes: int
 ) -> list[Finding]:
     """The framework's findings, and those about time without a running task, less the time of commits."""
     capped = [
@@ -260,7 +264,7 @@ def _while_alone(
     rest_ms: list[dict[Cause, float]] = [
         {**times, "driver": max(times.get("driver", 0.0) - committing_ms, 0.0)} for times in (alone_ms, other_ms)
     ]
-    return [*capped, *findings.driver(*rest_ms)]
+    return [*capped, *findings.driver(*rest_ms, scopes)]
 
 
 def _findings(

@@ -252,7 +252,9 @@ class InspectProgram(Advice):
 
 @dataclass(frozen=True)
 class InspectDriver(Advice):
-    """Look at what the driver does while no task runs."""
+    """Look at what the driver does while no task runs; the run has `scopes` of its primary kind."""
 
     kind: ClassVar[str] = "inspect-driver"
     requires: ClassVar[Price] = "inspect"
+
+    scopes: int

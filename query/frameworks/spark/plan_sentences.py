@@ -147,7 +147,12 @@ def reuse_exchange(found: ReuseExchange, _words: Words) -> str:
 def reuse_lines(found: ReuseExchange, words: Words) -> tuple[str, ...]:
     if found.settings:
         return setting_lines(found, words)
-    return ("df = df.cache()  # before its columns are selected",)
+    if found.partitions is None:
+        return ("df = df.cache()  # before its columns are selected",)
+    return (
+        f"df = df.coalesce({found.partitions}).cache()  # before its columns are selected",
+        "# Without coalesce, cached rows keep all shuffle partitions: adaptive execution does not merge them.",
+    )
 
 
 @SENTENCES.of(EnableAdaptive)

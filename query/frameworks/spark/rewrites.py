@@ -162,7 +162,8 @@ class ReuseExchange(ChangeSetting):
     """Compute the rows once that a query shuffles `times` times, from `tables`.
 
     `settings` are empty if only the program can.  `rows` and `size_bytes` are those of the first time; `is_same` is
-    whether the times select the same columns; `stage` repeated it, as did `others` other parts of plans.
+    whether the times select the same columns; `stage` repeated it, as did `others` other parts of plans.  `partitions`
+    are enough for the rows if the shuffle makes more, which adaptive execution does not merge if the rows are cached.
     """
 
     kind: ClassVar[str] = "reuse-exchange"
@@ -174,6 +175,7 @@ class ReuseExchange(ChangeSetting):
     size_bytes: float | None
     is_same: bool
     others: int
+    partitions: int | None = None
 
 
 # Adaptive execution ---------------------------------------------------------------------------------------------------

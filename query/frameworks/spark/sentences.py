@@ -55,12 +55,14 @@ from crystalperf.query.trace.vocabulary import Exhausted, plural
 
 SENTENCES = Sentences()
 
+MANY_QUERIES = 10
+"""With fewer queries, most of the driver's time is not due to their number."""
+
 # Findings -------------------------------------------------------------------------------------------------------------
 
 SENTENCES.fixed(
     {
         findings.Compiling: "tasks compiled generated code, or waited for another task to",
-        advice.InspectDriver: "run fewer and larger queries over fewer files: the driver works alone",
         advice.FreeClusterCapacity: (
             "check that the cluster has enough free cores and memory for one executor (spark.executor.cores,"
             " spark.executor.memory)"
@@ -227,6 +229,16 @@ def write_fewer_files(found: findings.WriteFewerFiles, _words: Words) -> str:
 @SENTENCES.of(findings.CacheRows)
 def cache_rows(found: findings.CacheRows, _words: Words) -> str:
     return f"cache the rows that several {plural(found.scope)} read (cache or persist): they fit in memory"
+
+
+@SENTENCES.of(advice.InspectDriver)
+def inspect_driver(todo: advice.InspectDriver, _words: Words) -> str:
+    if todo.scopes >= MANY_QUERIES:
+        return f"run fewer than {todo.scopes} queries, larger ones and over fewer files: the driver works alone"
+    return (
+        "check what the driver does meanwhile: it plans queries, lists files and commits output; for the first query it"
+        " also loads classes, which takes some seconds"
+    )
 
 
 @SENTENCES.of(advice.AvoidSpilling)

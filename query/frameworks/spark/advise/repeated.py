@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.execution import Execution
+from crystalperf.query.frameworks.spark.advise.partitions import A_TASK_BYTES
 from crystalperf.query.frameworks.spark.advise.scans import conjuncts
 from crystalperf.query.frameworks.spark.plans import ADAPTERS, WRITTEN_BYTES, WRITTEN_ROWS, Plan, amount, table
 from crystalperf.query.frameworks.spark.rewrites import ReuseExchange
@@ -21,9 +23,14 @@ LEAST, MOST, USUAL = 0.3, 1.0, 0.7
 """Range and middle of the saving, as factors of the time of the second computation: the first one has to keep its rows,
 and reads more columns if the two differ in these."""
 
+CACHING_MS = 2500.0
+"""Time that caching adds to a query: code that is generated for it, another job, and conversion of its rows.  Two lab
+jobs lost 0.5 and 4 s in comparison with the middle above (research/2026-11-29-advice-proven.md)."""
+
 _NUMBER = re.compile(r"#\d+L?|, \[plan_id=\d+\]")
 _KEYS = re.compile(r"keys?=\[([^\]]*)\]")
 _PARTITIONING = re.compile(r"(\w+partitioning)\((.*)\)")
+_COUNT = re.compile(r"hashpartitioning\(.*, (\d{1,9})\)")
 _LISTS = re.compile(r"\[([^\]]*)\]")
 _IGNORED = ADAPTERS | {"project", "sort"}
 
@@ -43,6 +50,15 @@ class Repeated:
         that ran at the same time."""
         return sum(each.facts.task_ms / max(each.facts.slots, 1) for each in self.stages)
 
+    @property
+    def fewer_partitions(self) -> int | None:
+        """Partitions that are enough for the rows, if the shuffle makes at least twice as many: a lab run with 200 of
+        cached rows took 25 s, with 2 of them 15, without a cache 17."""
+        made = _COUNT.search(self.exchanges[0].detail)
+        size = amount(self.exchanges[0], WRITTEN_BYTES) or 0.0
+        enough = max(self.stages[0].facts.slots, math.ceil(size / A_TASK_BYTES))
+        return enough if made and 0 < 2 * enough <= int(made[1]) else None
+
 
 def candidates(execution: Execution, plans: Sequence[Plan], details: Mapping[str, StageStats]) -> Iterator[Candidate]:
     """The rows whose second computation cost most: by the setting that prevents reuse, or by caching them."""
@@ -54,13 +70,16 @@ def candidates(execution: Execution, plans: Sequence[Plan], details: Mapping[str
     first = (same or found)[0]
     cost_ms = sum(each.cost_ms for each in same or found)
     tables = dict.fromkeys(table(each) for each in first.plan.scans(first.exchanges[0]))
+    caching_ms = 0.0 if is_off and same else CACHING_MS
+    usual_ms, least_ms, most_ms = (share * cost_ms - caching_ms for share in (USUAL, LEAST, MOST))
     value = ReuseExchange(
         price="setting" if is_off and same else "code", because="plan",
-        saving=Saving("modelled", USUAL * cost_ms, (LEAST * cost_ms, MOST * cost_ms)),
+        saving=Saving("modelled", usual_ms, (least_ms, most_ms)),
         settings=(SettingChange(REUSE, False, True),) if is_off and same else (),
         stage=first.stages[0].facts.id, tables=tuple(tables), times=len(first.exchanges),
         rows=amount(first.exchanges[0], WRITTEN_ROWS) or 0.0, size_bytes=amount(first.exchanges[0], WRITTEN_BYTES),
         is_same=first.is_same, others=len(same or found) - 1,
+        partitions=None if is_off and same else first.fewer_partitions,
     )  # fmt: skip
     yield Candidate(value)
 
