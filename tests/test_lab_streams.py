@@ -1,4 +1,4 @@
-"""The lab of streaming queries: its configurations, kept rows, and the score of predictions from a baseline's log."""
+"""The lab of streaming queries: its configurations, stored rows, and the score of predictions from a baseline's log."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tests.stream_events import FIXED_MS, ROW_MS, STATE_MS, batch_ms, run, writt
 
 VARIED = [10_000 + 5_000 * (-1) ** number + 1000 * (number % 3 - 1) for number in range(40)]
 TRUTH = {
-    "windows-rate20000-trigger1-partitions4": batch_ms(20_000),
-    "windows-rate10000-trigger5-partitions4": batch_ms(50_000),
-    "windows-rate10000-trigger1-partitions8": batch_ms(10_000) + 2 * STATE_MS,
+    "windows-rate10000-trigger2-partitions4": batch_ms(20_000),
+    "windows-rate10000-trigger6-partitions4": batch_ms(60_000),
+    "windows-rate5000-trigger2-partitions8": batch_ms(10_000) + 2 * STATE_MS,
 }
 
 

@@ -216,7 +216,7 @@ def test_other_settings_still_predict_the_recorded_work(varied: Run) -> None:
     assert found.measure == "makespan"
 
 
-def test_a_run_that_is_no_stream_has_no_rate(tmp_path: Path) -> None:
+def test_a_run_without_a_stream_has_no_rate(tmp_path: Path) -> None:
     events = [each for each in run(VARIED) if "progress" not in each]
     found = cp.profile(written(tmp_path, events), output=tmp_path / "run.duckdb")
     with pytest.raises(SettingError, match="rate"):

@@ -1,4 +1,4 @@
-"""What feeds a streaming query with JSON rows: files that arrive in a folder, or a topic of a real Kafka broker."""
+"""Sources of JSON rows for a streaming query: files that arrive in a folder, or a topic of a real Kafka broker."""
 
 from __future__ import annotations
 

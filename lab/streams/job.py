@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 from lab.streams.feeds import Files, Topic, broker, connector_jars
 from lab.streams.suite import Configuration
 
-WARM_UP_S = 15
+WARM_UP_S = 12
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _SCHEMA = "id BIGINT, at DOUBLE, user STRING, amount DOUBLE"
 
@@ -30,6 +30,7 @@ def session(one: Configuration, folder: Path) -> SparkSession:
         "spark.eventLog.compress": "true",
         "spark.eventLog.rolling.enabled": "false",
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "1500m",
         "spark.sql.shuffle.partitions": str(one.partitions),
         "spark.sql.session.timeZone": "UTC",

@@ -17,8 +17,8 @@ from typing import Any
 OVERLOAD = "overload"
 """The configuration whose rate is above the highest; it shows that rate."""
 
-_RATES = {"windows": 10_000, "dedupe": 4_000, "kafka": 4_000}
-_CHANGED = ((1, 1, 4), (2, 1, 4), (4, 1, 4), (1, 5, 4), (2, 5, 4), (1, 1, 8), (2, 1, 8))
+_RATES = {"windows": 5_000, "dedupe": 2_000, "kafka": 2_000}
+_CHANGED = ((1, 2, 4), (2, 2, 4), (4, 2, 4), (1, 6, 4), (2, 6, 4), (1, 2, 8), (2, 2, 8))
 """Factor on the rate, interval of the trigger in seconds, and partitions."""
 _OVERLOADED = {"windows": 40, "dedupe": 30, "kafka": 30}
 
@@ -37,9 +37,9 @@ class Configuration:
     job: str
     name: str
     rate: int
-    trigger_s: int = 1
+    trigger_s: int = 2
     partitions: int = 4
-    seconds: int = 30
+    seconds: int = 36
     varied: bool = False
 
     @property
@@ -65,10 +65,10 @@ def configurations() -> list[Configuration]:
     """All of them: the baseline of each job, changes of it, and an overloaded one."""
     found: list[Configuration] = []
     for job, rate in _RATES.items():
-        found.append(Configuration(job, f"{job}-base", rate, seconds=45, varied=True))
+        found.append(Configuration(job, f"{job}-base", rate, seconds=60, varied=True))
         for factor, trigger_s, partitions in _CHANGED:
             name = f"{job}-rate{factor * rate}-trigger{trigger_s}-partitions{partitions}"
-            seconds = 40 if trigger_s > 1 else 30
+            seconds = 48 if trigger_s > 2 else 36
             found.append(Configuration(job, name, factor * rate, trigger_s, partitions, seconds))
         found.append(Configuration(job, f"{job}-{OVERLOAD}", rate * _OVERLOADED[job]))
     return found

@@ -192,7 +192,7 @@ class MicroBatches:
     def changed(self, tasks: float, slots: float) -> BatchCost:
         """The time of a batch with these ratios of partitions and slots to the recorded ones.
 
-        The modelled difference of each stage counts as often as its recorded time is longer than modelled.
+        The modelled difference of each stage is scaled by its recorded time over its modelled one.
         """
         cost = self.cost
         if not self.slots or (tasks == 1 and slots == 1):
