@@ -18,7 +18,7 @@ OVERLOAD = "overload"
 """The configuration whose rate is above the highest; it shows that rate."""
 
 _RATES = {"windows": 5_000, "dedupe": 2_000, "kafka": 2_000}
-_CHANGED = ((1, 2, 4), (2, 2, 4), (4, 2, 4), (1, 6, 4), (2, 6, 4), (1, 2, 8), (2, 2, 8))
+_CHANGED = ((1, 2, 4), (2, 2, 4), (4, 2, 4), (1, 6, 4), (2, 6, 4), (1, 2, 8))
 """Factor on the rate, interval of the trigger in seconds, and partitions."""
 _OVERLOADED = {"windows": 40, "dedupe": 30, "kafka": 30}
 
