@@ -169,9 +169,9 @@ def predict(
             "what to change. Resources: workers, cores, cpu_speed, memory, disk, network (or your framework's words),"
             " device.gpu, device.arithmetic, device.gpumem, device.link. Work: input (batch), tasks"
             " (partitions, parallelism), tasks.STAGE, operator.NAME, skew=none, scheduler=fifo, fair or longest, rate"
-            " (streams), loader_workers and launch (PyTorch). The value is absolute (8, 8GiB, 500MB/s, 10Gbps) or"
-            " relative to the"
-            " run (2x); a list (cores=2,4,8) prints a table. docs/reference/settings.md explains each",
+            " and trigger (streams), loader_workers and launch (PyTorch). The value is absolute (8, 8GiB, 500MB/s,"
+            " 10Gbps, 30s) or relative to the run (2x); a list (cores=2,4,8) prints a table."
+            " docs/reference/settings.md explains each",
         ),
     ] = [],  # noqa: B006
     recorded: Annotated[list[str], setting("--recorded", "what the run had, if its log does not record it")] = [],  # noqa: B006

@@ -12,6 +12,7 @@ from crystalperf.cli.text import TimeUnit, change, counted, printable, time_unit
 from crystalperf.query.advise.usual_what_ifs import alike, classify
 from crystalperf.query.advise.verdict import knee_of
 from crystalperf.query.text.answers import (
+    batch_sentence,
     capitalised,
     check_sentences,
     examples_ratio,
@@ -105,7 +106,9 @@ def prediction_text(header: Header, prediction: Prediction) -> str:
     if step := step_sentence(header, prediction):
         page.paragraph(step)
     if prediction.stream is not None:
-        page.paragraph(most_sentence(prediction.stream, header.vocabulary, header.resources))
+        if batch := batch_sentence(prediction.stream):
+            page.paragraph(printable(batch))
+        page.paragraph(printable(most_sentence(prediction.stream, header.vocabulary, header.resources)))
         if prediction.predicted_ms is None:
             page.paragraph(f"Latency: unknown, because {'; '.join(texts_of(prediction.refused, prediction.words))}.")
     if prediction.interval_ms:

@@ -65,6 +65,7 @@ from crystalperf.query.results.refusals import InvalidQuestion, Refusal, Refused
 from crystalperf.query.results.tuning import Goal, Tuning
 from crystalperf.query.simulate.list_schedule import has_compiled
 from crystalperf.query.sql.rows import TIMEOUT_S, Rows
+from crystalperf.query.streaming.batch_cost import is_about_batches, predict_batches
 from crystalperf.query.streaming.diagnose import diagnose_flow, flow_candidates
 from crystalperf.query.streaming.predict import predict_stream
 from crystalperf.query.text import notebook as notebook  # registers rows and sentences of answers
@@ -239,7 +240,8 @@ class Run:
                 found = diagnosed(connection, execution, self._advisor())
             else:
                 found = Diagnosis(diagnose_flow(connection, execution, self._advisor()))
-            return replace(found, debug=verdict.completed(found.debug, self.header()))
+            debug = replace(found.debug, in_batches=execution.micro_batches is not None)
+            return replace(found, debug=verdict.completed(debug, self.header()))
 
     def _execution(self, scope: str = "all") -> Execution:
         """A scope of the run as arrays: stages, tasks, slots, and the driver's time."""
@@ -414,6 +416,8 @@ class Run:
         execution, base = self._load(ALL), self._replay(ALL)
         if execution.stream is not None:
             return predict_stream(execution, execution.stream, scenario)
+        if execution.micro_batches is not None and is_about_batches(scenario):
+            return predict_batches(execution, execution.micro_batches, scenario)
         found = predict(execution, scenario, base=base, path=False, unverified=True)
         checked = execution.planner.checked_settings(execution)
         sure = {key: each for key, each in scenario.changes.items() if not is_unchecked(key) or key in checked}
@@ -514,6 +518,7 @@ class Run:
             execution.operators,
             {each.stage_id: each.name for each in execution.dag.stages},
             is_stream=execution.stream is not None,
+            in_batches=execution.micro_batches is not None,
         )
         settable.update(execution.planner.settings)
         expanded = [
@@ -534,6 +539,8 @@ class Run:
         execution = self._load(scope)
         if execution.stream is not None and predictor is None:
             return predict_stream(execution, execution.stream, scenario)
+        if execution.micro_batches is not None and predictor is None and is_about_batches(scenario):
+            return predict_batches(execution, execution.micro_batches, scenario)
         base = self._replay(scope)
         if predictor is not None:
             return predicted_by(predictor, execution, scenario, base)
@@ -565,6 +572,8 @@ class Run:
     def _load_scope(self, scope: str) -> Execution:
         with self._opened() as connection:
             execution = load(connection, scope)
+            if execution.planner.micro_batches is not None:
+                return replace(execution, micro_batches=execution.planner.micro_batches(connection, execution))
             if execution.planner.stream is None:
                 return execution
             stream = execution.planner.stream(connection, execution)

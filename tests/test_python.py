@@ -148,7 +148,7 @@ def test_every_exported_name_exists() -> None:
 
 def test_keywords_are_the_settings_of_all_built_in_frameworks() -> None:
     words = {word for each in BUILT_IN for word in get(each).vocabulary.settings if word.isidentifier()}
-    keys = {each for each in settings_of(known(), is_stream=True) if each.isidentifier()}
+    keys = {each for each in settings_of(known(), in_batches=True) if each.isidentifier()}
     assert cp.Settings.__annotations__.keys() == keys | words | {"device", "precision"}
 
 

@@ -51,7 +51,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _settings(vocabulary: Vocabulary | None = None) -> dict[str, Setting]:
     """The settings of a run of any framework by key, with placeholders for names of operators and stages."""
-    found = settings_of((*known(), *ACCELERATOR), vocabulary, ["NAME"], {"STAGE": ""}, is_stream=True)
+    found = settings_of((*known(), *ACCELERATOR), vocabulary, ["NAME"], {"STAGE": ""}, in_batches=True)
     return {key: each for key, each in found.items() if each.meaning}
 
 
@@ -79,7 +79,9 @@ def settings() -> str:
         if key in devices_only:
             cells[:2] = ["", ""]
         if key == "rate":
-            cells[0] = cells[2] = ""
+            cells[2] = ""
+        if key == "trigger":
+            cells[1:] = ["", ""]
         rows.append((f"`{key}`", each.meaning, _accepted(each), *cells))
     return table(["setting", "meaning", "values", *WORDS], rows)
 
@@ -105,6 +107,7 @@ VALUES: dict[SettingUnit, tuple[str, tuple[str, ...]]] = {
     "bytes": ("a size, or a factor; `8g` and `8GiB` are 2³⁰, `8GB` is 10⁹", ("8GiB", "8g", "8GB", "512m", "0.5x")),
     "bytes per second": ("a rate, or a factor; `b` is bit, `B` is byte", ("500MB/s", "10Gbps", "40Mbit/s", "2x")),
     "times": ("a factor", ("2x", "0.1x")),
+    "seconds": ("a time, or a factor", ("30s", "500ms", "2min", "1h", "2x")),
 }
 
 

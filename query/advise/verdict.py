@@ -213,11 +213,14 @@ def best_help(what_ifs: Sequence[WhatIf], runtime_ms: float) -> WhatIf | None:
 def next_step(
     header: Header, bottleneck: Bottleneck, what_ifs: Sequence[WhatIf] = (), debug: Debug | None = None
 ) -> NextStep:
-    """The next step: record samples, then index their code, then predict more of the limiting resource.
+    """The next step: record samples, then index their code, then predict more of the limiting resource; higher rates of
+    a stream that is processed in batches.
 
     For the CPU, that is more slots, unless this what-if was refused or changes nothing in the framework.
     """
     framework = get(header.framework)
+    if debug is not None and debug.in_batches:
+        return NextStep("predict", {"setting": "rate=1x,2x,4x"})
     if not header.has_samples and framework.takes_samples:
         return NextStep("setup", {"framework": framework.name})
     index = _first_index(framework, header)

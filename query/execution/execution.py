@@ -15,7 +15,8 @@ from crystalperf.query.execution.critical_path import fill
 from crystalperf.query.execution.dag import Barriers, Dag, StageRun, Tasks
 from crystalperf.query.execution.evidence import Evidence
 from crystalperf.query.execution.log_facts import LogFacts
-from crystalperf.query.execution.scenario import TASKS, Configuration, Scenario, Setting, called_by
+from crystalperf.query.execution.micro_batches import MicroBatches
+from crystalperf.query.execution.scenario import TASKS, TRIGGER, Configuration, Scenario, Setting, called_by
 from crystalperf.query.execution.scheduling import FIRST_COME, Policy
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.execution.stream import Stream
@@ -175,6 +176,9 @@ class Planner:
     """The run, a scenario → its steps after warm-up, None if the recorded steps are warmed up."""
     stream: Callable[[duckdb.DuckDBPyConnection, Execution], Stream | None] | None = None
     """The run file, a scope of it → the scope as a stream; None if it is not a stream, or was not measured."""
+    micro_batches: Callable[[duckdb.DuckDBPyConnection, Execution], MicroBatches | None] | None = None
+    """The run file, a scope of it → the batches of its stream; None if it has none, or does other work for the most
+    part."""
     shown_slots: Callable[[int | None, Mapping[str, str]], int | None] = lambda slots, _properties: slots
     """(most slots of a worker, properties) → slots as the user counts them, 0 if the slots of tasks are unknown."""
     shown_workers: Callable[[int, Mapping[str, str]], int] = lambda workers, _properties: workers
@@ -256,6 +260,8 @@ class Execution:
     """Whether nothing had run before the scope."""
     stream: Stream | None = None
     """The steady interval of a stream, if the scope's measure is the latency of a record or the throughput."""
+    micro_batches: MicroBatches | None = None
+    """The batches of a stream, if the framework processes it in batches."""
     title: str = ""
     """The framework's name for readers."""
     planner: Planner = field(default_factory=Planner)
@@ -314,6 +320,8 @@ def work_of(execution: Execution) -> dict[str, float | None]:
         found["tasks"] = max(counts.values())
     if execution.stream is not None:
         found["rate"] = execution.stream.rate_per_s
+    if (batches := execution.micro_batches) is not None and len(batches) > 1:
+        found |= {"rate": batches.rate_per_s, TRIGGER: batches.interval_ms / 1e3}
     return found
 
 

@@ -9,7 +9,8 @@ Other settings change the work itself, how it is partitioned, and how it is sche
 
     input=10x   tasks=400   tasks.STAGE=8   operator.NAME=2x   skew=none   scheduler=longest
 
-For a stream, the rate of records is a setting too: rate=2x, or rate=5000 a second.
+For a stream, the rate of records is a setting too: rate=2x, or rate=5000 a second; for one that is processed in
+batches, also the interval between them: trigger=30s.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ MAX_NAMED = 24
 SPEED = "cpu_speed"
 """The setting of CPU speed; its values are relative.  The recorded value is stated in cores: the CPU that a process
 could use, of a slow core or under a quota; 1 if not stated."""
+
+RATE, TRIGGER = "rate", "trigger"
+"""The settings of streams: records per second, and seconds between the starts of two batches."""
 
 SCHEDULERS = ("fifo", "fair", "longest")
 
@@ -72,11 +76,13 @@ def settings_of(
     stages: Mapping[str, str] | None = None,
     *,
     is_stream: bool = False,
+    in_batches: bool = False,
 ) -> dict[str, Setting]:
     """The settings of a run by key: workers, cores and memory, one for each of its resources, and its work.
 
     Their meanings are in the framework's `words`.  `operators` are the names of operators with known time, `stages` has
-    the names of stages with a setting for their tasks, by id, and `is_stream` is whether the run is a stream.
+    the names of stages with a setting for their tasks, by id, `is_stream` is whether the run is a stream, and
+    `in_batches` whether it is one that is processed in batches.
     """
     words = words or Vocabulary()
     return {
@@ -99,7 +105,8 @@ def settings_of(
             for called in dict.fromkeys(each for pair in (stages or {}).items() for each in called_by(*pair))
         },
         **_of_chained(stages or {}, words),
-        **({"rate": Setting("count", "records that the sources make per second")} if is_stream else {}),
+        **({RATE: Setting("count", "records that the sources make per second")} if is_stream or in_batches else {}),
+        **({TRIGGER: Setting("seconds", "time from the start of a batch to the next")} if in_batches else {}),
     }
 
 
@@ -157,6 +164,7 @@ def _meaning(resource: Resource, words: Vocabulary) -> str:
 
 _NUMBER = re.compile(r"^(?P<number>[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*(?P<unit>[A-Za-z/]*)$")
 _PREFIX = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
+_SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _MAX_SLOTS = 200_000
 """Maximum slots of a scenario: a replay of more takes minutes, and no cluster has them."""
 
@@ -169,6 +177,7 @@ _EXAMPLES: Mapping[SettingUnit, str] = {
     "bytes": "8GiB or 0.5x",
     "bytes per second": "500MB/s, 10Gbps or 2x",
     "times": "2x",
+    "seconds": "30s or 2x",
 }
 
 
@@ -393,6 +402,10 @@ def _value(word: str, setting: Setting, text: str) -> Value:
         if suffix or number != int(number):
             raise wrong
         return Value(word, text, absolute=number)
+    if unit == "seconds":
+        if suffix not in _SECONDS:
+            raise wrong
+        return Value(word, text, absolute=number * _SECONDS[suffix])
     size = size_of(suffix, rate=unit == "bytes per second")
     if size is None:
         raise wrong

@@ -31,6 +31,7 @@ class Settings(TypedDict, total=False):
     scheduler: Amount
     # streams
     rate: Amount
+    trigger: Amount
     # Spark
     executors: Amount
     partitions: Amount

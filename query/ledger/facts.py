@@ -63,7 +63,8 @@ class KeptRun(RecordedRun, Protocol):
 def facts_of(run: RecordedRun) -> RunFacts | None:
     """The facts of a run; None for a stream, which has no end, and for a run in which no time passes."""
     header, execution = run.header(), run.execution(ALL)
-    if execution.stream is not None or not execution.runtime_ms > 0:
+    is_stream = execution.stream is not None or execution.micro_batches is not None
+    if is_stream or not execution.runtime_ms > 0:
         return None
     framework = get(header.framework)
     with run.reading() as connection:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.errors import InputError, SettingError
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.predict.rerun_errors import Observation, PriorPrediction, after_run, half_width, rerun_correction
@@ -69,7 +69,12 @@ def guess_of(scenario: Scenario, prediction: Prediction) -> PriorPrediction:
 
 
 def apply_reruns(scenario: Scenario, prediction: Prediction, others: Sequence[Compared]) -> Prediction:
-    """The prediction, corrected by the model's errors in other runs of the job; stages change by the same factor."""
+    """The prediction, corrected by the model's errors in other runs of the job; stages change by the same factor.
+
+    Raises SettingError for a prediction about the batches of a stream.
+    """
+    if others and prediction.stream is not None and prediction.stream.batch is not None:
+        raise SettingError("other runs do not correct predictions about the batches of a stream; leave them out")
     if not others or prediction.predicted_ms is None or prediction.interval_ms is None:
         return prediction
     before = guess_of(scenario, prediction)

@@ -382,8 +382,32 @@ class StreamFacts:
 
 
 @dataclass(frozen=True)
+class BatchPrediction:
+    """The mean batch of a stream that is processed in batches, as recorded and in a scenario.
+
+    A batch of `rows` takes `time_ms`, and the next one begins `interval_ms` after it; these are None if the rate is
+    above the highest, or if the time is unknown.  `keeps_pace` is whether a batch ends before the next one is due; if
+    not, batches follow each other without a pause, and are larger.  `recorded_` figures are those of the recorded run.
+    """
+
+    query: str
+    recorded_rows: float
+    recorded_ms: float
+    recorded_interval_ms: float
+    rows: float | None = None
+    time_ms: float | None = None
+    time_range_ms: tuple[float, float] | None = None
+    interval_ms: float | None = None
+    keeps_pace: bool | None = None
+
+
+@dataclass(frozen=True)
 class StreamPrediction:
-    """The predicted rates of a stream in a scenario; None if unknown.  See StreamFacts."""
+    """The predicted rates of a stream in a scenario; None if unknown.  See StreamFacts.
+
+    `limit_kind` is `batches` if batches get longer than the rows of the next one take to arrive; `limit` is then the
+    name of the stream, and `batch` has its batches.
+    """
 
     recorded_per_s: float
     rate_per_s: float
@@ -394,6 +418,7 @@ class StreamPrediction:
     limit_kind: str
     limit_resource: str
     is_lower_bound: bool = False
+    batch: BatchPrediction | None = None
 
 
 @dataclass(frozen=True)
@@ -423,10 +448,11 @@ class Debug(Tabular):
     `unbounded` is the leading remark about an unbounded run, such as a stream that runs until it is stopped; None for
     any other run.  `other_causes` is, by resource, another possible cause of the time on it; by `unknown`, what threads
     did in that time.  `leading` is what comes before the bottleneck, such as that a stream falls behind; None for most
-    runs.  `named_parts` are parts of the critical path that the framework names better than a resource or cause does.
-    `path_operators` is the critical path by operator if stages run different operators one after the
-    other, else empty.  `efficiency` is what operators reached on devices, longest first.  `framework` is the
-    framework's name, and `resources` are those of the run, for sentences (`words`).
+    runs.  `in_batches` is whether the run is a stream that is processed in batches, whose rate what-ifs can change.
+    `named_parts` are parts of the critical path that the framework names better than a resource or cause does.
+    `path_operators` is the critical path by operator if stages run different operators one after the other, else empty.
+    `efficiency` is what operators reached on devices, longest first.  `framework` is the framework's name, and
+    `resources` are those of the run, for sentences (`words`).
     """
 
     scope: str
@@ -460,6 +486,7 @@ class Debug(Tabular):
     other_causes: Mapping[str, Remark] = field(default_factory=dict)
     named_parts: tuple[NamedPart, ...] = ()
     leading: Remark | None = None
+    in_batches: bool = False
     framework: str = ""
     resources: tuple[Resource, ...] = ()
 

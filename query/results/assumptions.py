@@ -360,6 +360,42 @@ class BufferTimeout(Assumption):
 
 
 @dataclass(frozen=True)
+class StateKept(Assumption):
+    """The work for a row, and the state that it is compared with, are those of the recorded batches."""
+
+    kind: ClassVar[str] = "state-kept"
+
+
+@dataclass(frozen=True)
+class BatchesUnlimited(Assumption):
+    """No setting of the sources limits the rows of a batch."""
+
+    kind: ClassVar[str] = "batches-unlimited"
+
+
+@dataclass(frozen=True)
+class RateProcessed(Assumption):
+    """The recorded stream fell behind, so its recorded rate is that of the processed rows, not of those that came."""
+
+    kind: ClassVar[str] = "rate-processed"
+
+
+@dataclass(frozen=True)
+class OtherStreamsKept(Assumption):
+    """`count` other streams of the run keep their rates."""
+
+    kind: ClassVar[str] = "other-streams-kept"
+    count: int
+
+
+@dataclass(frozen=True)
+class RowsEvenOverTasks(Assumption):
+    """The rows of a batch are spread evenly over the tasks of its stages."""
+
+    kind: ClassVar[str] = "rows-even-over-tasks"
+
+
+@dataclass(frozen=True)
 class NetworkFree(Assumption):
     """The network, of unknown bandwidth, takes no time."""
 

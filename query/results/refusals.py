@@ -331,6 +331,42 @@ class RateNearLimit(Refusal):
 
 
 @dataclass(frozen=True)
+class TooFewBatches(Refusal):
+    """After its warm-up, the stream has only so many batches with rows; `least` show how their time depends on rows."""
+
+    kind: ClassVar[str] = "too-few-batches"
+    batches: int
+    least: int
+
+
+@dataclass(frozen=True)
+class BatchesAlike(Refusal):
+    """All batches have about the same number of rows, so how much of their time is per row is unknown."""
+
+    kind: ClassVar[str] = "batches-alike"
+    batches: int
+    rows: float
+
+
+@dataclass(frozen=True)
+class RowTimeUncertain(Refusal):
+    """The time of a batch varies for other reasons than its rows, so that the time of a row is within a wide range."""
+
+    kind: ClassVar[str] = "row-time-uncertain"
+    batches: int
+    low_row_ms: float
+    high_row_ms: float
+
+
+@dataclass(frozen=True)
+class BatchStagesDiffer(Refusal):
+    """Batches run different stages, or the number of slots is unknown; so the effect of a setting is unknown."""
+
+    kind: ClassVar[str] = "batch-stages-differ"
+    setting: str
+
+
+@dataclass(frozen=True)
 class BufferTimeUnknown(Refusal):
     """Most of the latency is time in buffers that fill, whose timeout is unknown."""
 

@@ -637,6 +637,8 @@ def most_sentence(stream: StreamPrediction, vocabulary: Vocabulary, resources: S
     """The maximum sustained rate of a stream in a scenario, and what limits it; empty if unknown."""
     if stream.max_per_s is None:
         return ""
+    if stream.limit_kind == "batches":
+        return _most_in_batches(stream, stream.max_per_s)
     low, high = stream.max_per_s_interval or (stream.max_per_s, stream.max_per_s)
     who = f"{vocabulary.worker} {stream.limit}" if stream.limit_kind == "worker" else stream.limit
     before = "" if stream.recorded_max_per_s is None else f" (recorded: {per_second(stream.recorded_max_per_s)})"
@@ -650,6 +652,38 @@ def most_sentence(stream: StreamPrediction, vocabulary: Vocabulary, resources: S
         f"Highest rate: {per_second(stream.max_per_s)}{before}, 90 % range {counted_digits(low)} to"
         f" {counted_digits(high)}; {who} saturates first{_with(stream.limit_resource, resources)}."
     )
+
+
+def _most_in_batches(stream: StreamPrediction, max_per_s: float) -> str:
+    """The maximum sustained rate of a stream that is processed in batches."""
+    before = "" if stream.recorded_max_per_s is None else f" (recorded: {per_second(stream.recorded_max_per_s)})"
+    if stream.is_lower_bound or stream.max_per_s_interval is None:
+        return (
+            f"Highest rate of {stream.limit}: at least {per_second(max_per_s)}{before}; the recorded batches are too"
+            " small or too alike to show more."
+        )
+    low, high = stream.max_per_s_interval
+    return (
+        f"Highest rate of {stream.limit}: {per_second(max_per_s)}{before}, 90 % range {counted_digits(low)} to"
+        f" {counted_digits(high)}; above it, each batch takes longer than the one before."
+    )
+
+
+def batch_sentence(stream: StreamPrediction) -> str:
+    """The mean batch of a stream in a scenario, and whether it keeps up; empty if unknown."""
+    batch = stream.batch
+    if batch is None or batch.rows is None or batch.time_ms is None or batch.interval_ms is None:
+        return ""
+    recorded = _batch_words(batch.recorded_rows, batch.recorded_ms, batch.recorded_interval_ms)
+    keeps = "The stream keeps up"
+    if batch.keeps_pace is False:
+        keeps += ", but a batch takes longer than its interval, so that batches follow each other without a pause"
+    return f"{_batch_words(batch.rows, batch.time_ms, batch.interval_ms)} (recorded: {recorded}). {keeps}."
+
+
+def _batch_words(rows: float, time_ms: float, interval_ms: float) -> str:
+    unit = time_unit(max(time_ms, interval_ms))
+    return f"{counted_digits(rows)} rows a batch, {unit.text(time_ms)} each, one every {unit.text(interval_ms)}"
 
 
 def per_second(rate: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from crystalperf.query.results import assumptions as kinds
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.sentences import CORE, text_of
+from crystalperf.query.trace.amounts import counted
 from crystalperf.query.trace.vocabulary import plural, with_article
 
 _SECONDS_MS = 10_000.0
@@ -294,6 +295,31 @@ def buffer_timeout(assumed: kinds.BufferTimeout, _words: Words) -> str:
         f"the buffer timeout is {assumed.timeout_ms:.0f} ms, the default: the recorded one is unknown, and too few"
         " records arrived to infer it"
     )
+
+
+@CORE.of(kinds.StateKept)
+def state_kept(_assumed: kinds.StateKept, _words: Words) -> str:
+    return "a row takes as much work as recorded, with as much state"
+
+
+@CORE.of(kinds.BatchesUnlimited)
+def batches_unlimited(_assumed: kinds.BatchesUnlimited, _words: Words) -> str:
+    return "no setting of the sources limits the rows of a batch"
+
+
+@CORE.of(kinds.RateProcessed)
+def rate_processed(_assumed: kinds.RateProcessed, _words: Words) -> str:
+    return "the recorded stream fell behind, so its recorded rate is that of the rows that it processed"
+
+
+@CORE.of(kinds.OtherStreamsKept)
+def other_streams_kept(assumed: kinds.OtherStreamsKept, _words: Words) -> str:
+    return f"{counted(assumed.count, 'other stream')} of the run keep their rates"
+
+
+@CORE.of(kinds.RowsEvenOverTasks)
+def rows_even_over_tasks(_assumed: kinds.RowsEvenOverTasks, words: Words) -> str:
+    return f"the rows of a batch are spread evenly over the {words.vocabulary.tasks} of a {words.vocabulary.stage}"
 
 
 @CORE.of(kinds.NetworkFree)

@@ -242,6 +242,8 @@ def rate_beyond_measured(refusal: kinds.RateBeyondMeasured, _words: Words) -> st
 def rate_not_sustained(refusal: kinds.RateNotSustained, words: Words) -> str:
     which = f"{words.vocabulary.worker} " if refusal.limit_kind == "worker" else ""
     full = f"{which}{refusal.limit} is busy all the time"
+    if refusal.limit_kind == "batches":
+        full = f"the batches of {refusal.limit} take longer than the rows of the next one take to arrive"
     if refusal.limit_kind == "hop":
         full = f"the connection between {refusal.limit.replace('>', ' and ')} is saturated"
     return (
@@ -256,6 +258,38 @@ def rate_near_limit(refusal: kinds.RateNearLimit, _words: Words) -> str:
     return (
         f"{_rate(refusal.rate_per_s)} records/s is so close to the sustained rate ({sustained}) that an error of a few"
         " percent changes the latency by a large factor"
+    )
+
+
+@CORE.of(kinds.TooFewBatches)
+def too_few_batches(refusal: kinds.TooFewBatches, _words: Words) -> str:
+    return (
+        f"the log has {refusal.batches} batches with rows after the start of the stream, and at least"
+        f" {refusal.least} show how the time of a batch depends on its rows: record it for longer"
+    )
+
+
+@CORE.of(kinds.BatchesAlike)
+def batches_alike(refusal: kinds.BatchesAlike, _words: Words) -> str:
+    return (
+        f"all {refusal.batches} batches have about {_rate(refusal.rows)} rows, so how much of their time is for rows is"
+        " unknown: record the stream while its rate varies, or while it catches up after a pause"
+    )
+
+
+@CORE.of(kinds.RowTimeUncertain)
+def row_time_uncertain(refusal: kinds.RowTimeUncertain, _words: Words) -> str:
+    return (
+        f"the time of the {refusal.batches} batches varies for other reasons than their rows; a thousand rows take"
+        f" {1e3 * refusal.low_row_ms:.2g} to {1e3 * refusal.high_row_ms:.2g} ms: record the stream for longer"
+    )
+
+
+@CORE.of(kinds.BatchStagesDiffer)
+def batch_stages_differ(refusal: kinds.BatchStagesDiffer, words: Words) -> str:
+    return (
+        f"the effect of {refusal.setting} on a batch is unknown, because its batches do not all run the same"
+        f" {words.vocabulary.stages}, or the number of {words.vocabulary.slots} is not recorded"
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-SettingUnit = Literal["count", "speed", "bytes", "bytes per second", "times", "choice"]
+SettingUnit = Literal["count", "speed", "bytes", "bytes per second", "times", "seconds", "choice"]
 """The unit of a what-if setting."""
 
 Exhausted = Literal["container", "heap", "device", "killed"]

@@ -12,6 +12,7 @@ interactive.py  whether a person submits the work
 scheduling.py   slots, locality, job barriers; partitions.py: partitioning; memory.py: the heap
 rules.py        advice for findings, and findings of Spark alone; waits.py: of slots and speculative copies
 advise/         recommendations with old and new values; recommendations.py: the kinds
+streaming.py    streaming queries: remarks; batches.py: their micro-batches, for what-ifs
 tunable.py      settings that a search for a configuration may change
 comparing.py    settings and operators that matter if runs are compared
 private.py      what is redacted in plans
@@ -30,6 +31,7 @@ from typing import Any
 from crystalperf.query.frameworks import DelegateProfiles, Frames, Framework, Operators, Planner, Reader
 from crystalperf.query.frameworks.spark import (
     advise,
+    batches,
     comparing,
     engine_sentences,
     files,
@@ -130,6 +132,7 @@ SPARK = Framework(
         memory=memory.MEMORY,
         excluded_settings=lambda properties: ("workers",) if settings.is_local(properties) else (),
         held=waits.held,
+        micro_batches=batches.micro_batches,
         sizes_workers=True,
         loads_code=True,
     ),

@@ -63,3 +63,10 @@ class PythonCounted(Assumption):
     """Waiting for a Python worker counts as CPU time."""
 
     kind: ClassVar[str] = "python-counted"
+
+
+@dataclass(frozen=True)
+class CheckpointRenewed(Assumption):
+    """A stateful query starts from a new checkpoint, because a checkpoint fixes the number of partitions."""
+
+    kind: ClassVar[str] = "checkpoint-renewed"

@@ -9,6 +9,7 @@ WITH triggers AS (
 )
 SELECT
     query_id,
+    run_id,
     any_value(name) AS name,
     count(*) AS triggers,
     count(*) FILTER (worked) AS batches,
@@ -23,6 +24,7 @@ SELECT
     sum(commit_offsets_ms) FILTER (worked) AS commit_offsets_ms,
     median(input_rows_per_s) FILTER (worked) AS input_rate,
     median(processed_rows_per_s) FILTER (worked) AS processed_rate,
+    max(state_rows) > 0 AS has_state,
     arg_min(backlog_rows, start_ms) FILTER (worked AND backlog_rows IS NOT NULL) AS waiting_first,
     arg_max(backlog_rows, start_ms) FILTER (worked AND backlog_rows IS NOT NULL) AS waiting_last,
     -- From the first batch's start to the last one's, so without the last one's own time.

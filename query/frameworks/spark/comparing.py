@@ -8,23 +8,10 @@ from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks import Comparer, StreamAccount
 from crystalperf.query.frameworks.spark import streaming
 
-MOST = 0.5
-"""Minimum share of the tasks' time in a run's batches from which it is compared as a stream."""
-
 
 def stream(connection: duckdb.DuckDBPyConnection, execution: Execution) -> StreamAccount | None:
     """The mean batch of the streaming query with most time; None if most tasks ran outside of streaming queries."""
-    row = connection.execute(
-        """
-        SELECT sum(finish_ms - launch_ms) FILTER (stage_id IN (
-            SELECT stage_id FROM stages JOIN spark_batches
-                ON submit_ms BETWEEN start_ms AND start_ms + coalesce(trigger_ms, 0)
-        )) / sum(finish_ms - launch_ms)
-        FROM tasks WHERE launch_ms < $end AND finish_ms > $start
-        """,
-        {"start": execution.scope.start_ms, "end": execution.scope.end_ms},
-    ).fetchone()
-    if row is None or (row[0] or 0.0) < MOST:
+    if streaming.share_of_tasks(connection, execution) < streaming.MOST:
         return None
     return streaming.mean_batch(connection, execution)
 

@@ -32,7 +32,8 @@ class StreamingQuery(Remark):
 
     `middle_ms` is the median batch.  Each is None if the log does not have it: rows per second that arrived and that
     could be processed, the sources' backlog in rows at the start and at the end, the interval between the starts of
-    batches, and the share of that in which one runs; with few batches the last is None too.
+    batches, and the share of that in which one runs; with few batches the last is None too.  `max_per_s` is the highest
+    rate that its batches sustain, by their time per row; `is_lower_bound` is whether it may be higher.
     """
 
     kind: ClassVar[str] = "streaming-query"
@@ -50,6 +51,35 @@ class StreamingQuery(Remark):
     interval_ms: float | None
     busy_share: float | None
     pace: Pace
+    max_per_s: float | None = None
+    is_lower_bound: bool = False
+
+
+@dataclass(frozen=True)
+class StreamState(Remark):
+    """The operator with state of a streaming query whose commits take most time.
+
+    Its state had `rows_first` rows after the first batch and `rows_last` after the last one, in `size_bytes` of memory.
+    Per batch of `batch_ms`, each of its `partitions` takes `updates_ms` for changing rows and `commit_ms` for the
+    commit, on average.  `others` is the number of further such operators.  With `fewer_partitions`, a batch would take
+    `fewer_batch_ms`; None if that saves little, or is unknown.
+    """
+
+    kind: ClassVar[str] = "stream-state"
+
+    query: str
+    operator: str
+    partitions: int
+    rows_first: float | None
+    rows_last: float | None
+    size_bytes: float | None
+    batch_ms: float
+    updates_ms: float | None
+    commit_ms: float
+    in_rocksdb: bool
+    others: int
+    fewer_partitions: int | None = None
+    fewer_batch_ms: float | None = None
 
 
 @dataclass(frozen=True)

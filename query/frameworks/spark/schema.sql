@@ -77,6 +77,48 @@ CREATE TABLE spark_statements (               -- one row per statement that a cl
     row_count BIGINT                          -- rows for the client; only of Connect
 );
 
+CREATE TABLE spark_stream_sources (           -- one row per source of each trigger in spark_batches
+    query_id VARCHAR NOT NULL,                -- of spark_batches
+    run_id VARCHAR,                           -- of spark_batches
+    batch_id BIGINT NOT NULL,                 -- of spark_batches
+    start_ms DOUBLE NOT NULL,                 -- the trigger began
+    source INTEGER NOT NULL,                  -- number of the source, from 0
+    description VARCHAR,                      -- the source, as Spark names it
+    input_rows DOUBLE,                        -- rows read from it
+    input_rows_per_s DOUBLE,                  -- rows read, over the time since the previous trigger
+    processed_rows_per_s DOUBLE,              -- rows read, over the time of this trigger
+    backlog_rows DOUBLE                       -- its backlog, by its own count: offsets behind the latest, outstanding files
+);
+
+CREATE TABLE spark_stream_states (            -- one row per operator with state of each trigger in spark_batches; times are sums over its partitions
+    query_id VARCHAR NOT NULL,                -- of spark_batches
+    run_id VARCHAR,                           -- of spark_batches
+    batch_id BIGINT NOT NULL,                 -- of spark_batches
+    start_ms DOUBLE NOT NULL,                 -- the trigger began
+    operator INTEGER NOT NULL,                -- number of the operator, from 0
+    name VARCHAR,                             -- stateStoreSave, dedupe, symmetricHashJoin, ...
+    partitions DOUBLE,                        -- its partitions, each with a state store; fixed by the checkpoint
+    rows DOUBLE,                              -- rows of state that it keeps
+    bytes DOUBLE,                             -- memory of this state
+    updated_rows DOUBLE,                      -- rows of state that the batch added or changed
+    removed_rows DOUBLE,                      -- rows of state that the batch removed, because they were older than the watermark
+    late_rows DOUBLE,                         -- input rows that the batch dropped, because they were older than the watermark
+    updates_ms DOUBLE,                        -- adding and changing rows (allUpdatesTimeMs)
+    removals_ms DOUBLE,                       -- removing rows (allRemovalsTimeMs)
+    commit_ms DOUBLE,                         -- committing the state stores (commitTimeMs)
+    rocksdb_get_ms DOUBLE,                    -- of RocksDB: reading rows (rocksdbGetLatency)
+    rocksdb_put_ms DOUBLE,                    -- of RocksDB: writing rows (rocksdbPutLatency)
+    rocksdb_flush_ms DOUBLE,                  -- of RocksDB's commit: writing its memory table to a file
+    rocksdb_compact_ms DOUBLE,                -- of RocksDB's commit: merging its files
+    rocksdb_checkpoint_ms DOUBLE,             -- of RocksDB's commit: taking a checkpoint
+    rocksdb_file_sync_ms DOUBLE,              -- of RocksDB's commit: copying files to the checkpoint of the query
+    rocksdb_stall_ms DOUBLE,                  -- of RocksDB: writes waited for flushes and merges
+    rocksdb_cache_hits DOUBLE,                -- of RocksDB: blocks that were read from its cache
+    rocksdb_cache_misses DOUBLE,              -- of RocksDB: blocks that were read from files
+    rocksdb_copied_bytes DOUBLE,              -- of RocksDB's commit: bytes copied to the checkpoint of the query
+    rocksdb_file_bytes DOUBLE                 -- of RocksDB: size of its files
+);
+
 CREATE TABLE spark_settings (                 -- one row per setting that the command line did not decide
     name VARCHAR NOT NULL,                    -- spark.sql.shuffle.partitions, ...
     set_by VARCHAR NOT NULL                   -- program: its builder; session: spark.conf.set or SET; unclear: its builder, or a file of settings

@@ -319,8 +319,32 @@ def streaming_query(found: remarks.StreamingQuery, _words: Words) -> str:
     if found.batches > 1:
         each_ms += f" each (median; the longest {_seconds(found.longest_ms)})"
     where = f", {' and '.join(parts)}" if parts else ""
-    return f"{name}: {counted(found.batches, 'batch')}{each_ms}{where}; {_pace(found)}"
+    most = ""
+    if found.max_per_s is not None:
+        most = f"; highest rate {'at least ' if found.is_lower_bound else ''}{_rate(found.max_per_s)}"
+    return f"{name}: {counted(found.batches, 'batch')}{each_ms}{where}; {_pace(found)}{most}"
 
+
+@SENTENCES.of(remarks.StreamState)
+def stream_state(found: remarks.StreamState, _words: Words) -> str:
+    where = " in RocksDB" if found.in_rocksdb else ""
+    size = "" if found.size_bytes is None else f", {volume(found.size_bytes)} of memory"
+    rows = "" if found.rows_last is None else f"{grouped(round(found.rows_last))} rows{where}{size}; "
+    first = found.rows_first or 0.0
+    if first and (found.rows_last or 0.0) >= _GROWN * first:
+        rows = f"{rows}after the first batch it had {grouped(round(first))}; "
+    more = f" ({counted(found.others, 'other operator')} with state)" if found.others else ""
+    if found.fewer_partitions is not None:
+        count = counted(found.fewer_partitions, "partition")
+        more += f"; with {count}, and a new checkpoint, a batch would take {_seconds(found.fewer_batch_ms)}"
+    return (
+        f"state of {found.operator} in {found.query}: {rows}each of its {found.partitions} partitions takes"
+        f" {_seconds(found.commit_ms)} to commit it, once a batch of {_seconds(found.batch_ms)}{more}"
+    )
+
+
+_GROWN = 2.0
+"""Ratio of the last to the first number of rows of a state from which its growth is mentioned."""
 
 _BATCH_PARTS = {
     "add_batch": "running the batch (addBatch)",
@@ -820,6 +844,10 @@ SENTENCES.fixed(
         assumptions.FilesPerPartition: (
             "a task that writes a shuffle writes one file for each partition, so it takes longer with more partitions"
             " and shorter with fewer"
+        ),
+        assumptions.CheckpointRenewed: (
+            "the query starts from a new checkpoint, because a checkpoint fixes spark.sql.shuffle.partitions of a query"
+            " with state"
         ),
         assumptions.PythonCounted: (
             "time in which a task waits for its Python worker counts as cpu, the CPU time of that worker"

@@ -102,6 +102,8 @@ def trace(found: RunTables) -> Trace:
             "spark_stages": _raw_stages(stages, keys),
             "spark_tasks": _raw_tasks(tasks),
             "spark_batches": found["batches"],
+            "spark_stream_sources": found["stream_sources"],
+            "spark_stream_states": found["stream_states"],
             "spark_driver_metrics": _driver_metrics(found["driver_metrics"]),
             "spark_settings": found["settings"],
             "spark_executor_metrics": _executor_metrics(found["peaks"]),

@@ -356,8 +356,19 @@ class StreamSource(Struct, gc=False):
 
 
 class StreamState(Struct, gc=False):
+    """The state of one operator of a streaming query; times are sums over its partitions, ms."""
+
+    operator: str | None = field(name="operatorName", default=None)
     rows: float | None = field(name="numRowsTotal", default=None)
     memory: float | None = field(name="memoryUsedBytes", default=None)
+    updated_rows: float | None = field(name="numRowsUpdated", default=None)
+    updates: float | None = field(name="allUpdatesTimeMs", default=None)
+    removed_rows: float | None = field(name="numRowsRemoved", default=None)
+    removals: float | None = field(name="allRemovalsTimeMs", default=None)
+    commit: float | None = field(name="commitTimeMs", default=None)
+    late_rows: float | None = field(name="numRowsDroppedByWatermark", default=None)
+    partitions: float | None = field(name="numShufflePartitions", default=None)
+    custom: dict[str, float | None] | None = field(name="customMetrics", default=None)
 
 
 class StreamSink(Struct, gc=False):

@@ -63,7 +63,7 @@ _MAX_CORES = 10_000  # of one executor; machines have some hundred, and each cos
 
 def tables(run: LoggedRun) -> RunTables:
     """The tables runs, executors, sql_executions, operators, operator_metrics, driver_metrics, fallback_reasons,
-    gpu_times, jobs, stages, tasks, batches, statements and import_stats.
+    gpu_times, jobs, stages, tasks, batches, stream_sources, stream_states, statements and import_stats.
 
     Columns that samples and the analysis fill are left out.
     """
@@ -94,6 +94,8 @@ def tables(run: LoggedRun) -> RunTables:
         "tasks": tasks.columns(clock),
         "batches": run.batches.columns(clock.relative),
         "statements": run.statements.columns(clock.relative, clock.after),
+        "stream_sources": run.batches.source_columns(clock.relative),
+        "stream_states": run.batches.state_columns(clock.relative),
     }
     clock.report()
     for key, value in unread(run.properties):
