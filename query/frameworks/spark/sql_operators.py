@@ -17,7 +17,7 @@ import numpy as np
 from crystalperf.indexes.resources import CPU, DISK, NET, OTHER, with_other
 from crystalperf.query.execution.evidence import is_interval, sampled_sums
 from crystalperf.query.frameworks import OperatorFrame
-from crystalperf.query.frameworks.spark.engines import PYTHON_TIME, timing_of
+from crystalperf.query.frameworks.spark.engines import PYTHON_TIME, SPARK_TIMING, engine_of, timing_of
 from crystalperf.query.frameworks.spark.names import PIPELINE, TITLES, of_node, title
 from crystalperf.query.sql import summed
 from crystalperf.query.trace.records import Columns, Floats, integers, objects
@@ -220,7 +220,8 @@ def by_metrics(stage: str, plan: Sequence[Node], body_ms: Floats, names: tuple[s
         place = node.node_id
         inclusive = known[place].inclusive_ms(metrics[place])
         if node.what.kind == PIPELINE:
-            inclusive = 0.0 if _feeds_python(node, plan, metrics) else inclusive - above[place]
+            apart = _feeds_python(node, plan, metrics) or _only_converts(node, plan, metrics)
+            inclusive = 0.0 if apart else inclusive - above[place]
         timings[place] = own[place] + max(inclusive - below[place] - own[place], 0.0)
         if node.parent_id is not None:
             below[node.parent_id] += timings[place] + below[place]
@@ -262,6 +263,23 @@ def _feeds_python(node: Node, plan: Sequence[Node], metrics: Sequence[Mapping[st
             return False
         if node.what.kind == "python":
             return metrics[node.node_id].get(PYTHON_TIME, 0.0) > 0
+    return False
+
+
+def _only_converts(node: Node, plan: Sequence[Node], metrics: Sequence[Mapping[str, float]]) -> bool:
+    """Whether generated code only converts columns of an engine to rows for a timed operator of the same stage.
+
+    Its duration goes on until that operator has used the last row, so the time counts for the operator.
+    """
+    inside = [each for each in plan if each.pipeline == node.what.pipeline and each.what.kind != "inputadapter"]
+    if not inside or any(each.what.kind != "columnartorow" or engine_of(each.name) is None for each in inside):
+        return False
+    while node.parent_id is not None:
+        node = plan[node.parent_id]
+        if node.what.kind in ("exchange", "broadcastexchange"):
+            return False
+        if node.what.kind != PIPELINE and SPARK_TIMING.inclusive_ms(metrics[node.node_id]) > 0:
+            return True
     return False
 
 

@@ -24,6 +24,7 @@ _SECTION = re.compile(rb"== (?:Extended Information \(Comet\)|Photon Explanation
 _END = re.compile(r"^== ", re.MULTILINE)
 _OF_NODE = re.compile(r"[\s:+-]*(?P<name>[^\s:+-].*?) \[COMET: (?P<reason>.*?)\](?: \[COMET-INFO: .*)?")
 _WHOLE_PLAN = "Comet accelerated "
+_ID = re.compile(r"(?<=\w)#\d{1,18}L?\b")
 _WORD = re.compile(r"\w*")
 _NUMBERED = re.compile(r"\d+ ")
 
@@ -37,7 +38,7 @@ def in_plan(text: Raw) -> list[Reason] | None:
         section = msgspec.json.decode(b'"' + bytes(text)[found.start() :], type=str)
     except msgspec.MsgspecError:
         return None
-    title, _, body = section.partition("\n")
+    title, _, body = _ID.sub("", section).partition("\n")  # with ids, the same query would differ at each run
     end = _END.search(body)
     lines = body[: end.start() if end else None].split("\n")
     read = _of_photon if "Photon" in title else _of_comet
