@@ -22,7 +22,7 @@ from lab.pages import head, row
 from lab.runs.cluster import find_java
 from lab.runs.maven import fetched
 
-NAMES = ("native", "python-udf", "unsupported", "spill", "merge-join")
+NAMES = ("native", "python-udf", "unsupported", "merge-join")
 GROUP, ARTIFACT, VERSION = "org.apache.datafusion", "comet-spark-spark4.1_2.13", "1.2.0"
 ENGINES = ("comet", "spark")
 TIMEOUT_S = 900
