@@ -117,7 +117,7 @@ def test_generated_code_is_a_pipeline_of_spark_only() -> None:
             7.0,
             30.0,
         ),
-        ("CometSortMergeJoin", {"Total time for joining": 90.0}, 0.0, 90.0),
+        ("CometSortMergeJoin", {"Total time for joining": 90.0}, 90.0, 0.0),
         ("CometSparkRowToColumnar", {"time converting Spark batches to Arrow batches": 80.0}, 0.0, 80.0),
         ("FileSourceScanExecTransformer parquet t", {"time of scan and filter": 30.0, "time of scan": 20.0}, 30.0, 0.0),
         ("ShuffledHashJoinExecTransformer", {"time of hash build": 4.0, "time of hash probe": 6.0}, 10.0, 0.0),

@@ -44,14 +44,6 @@ def unsupported(spark: SparkSession, data: Path) -> DataFrame:
     return rows.groupBy("day").agg(sf.count("*").alias("items"))
 
 
-def spill(spark: SparkSession, data: Path) -> DataFrame:
-    """A sort of more rows than fit the memory of its tasks."""
-    rows = _sales(spark, data).repartition(2, "item").sortWithinPartitions("note", "amount")
-    return rows.selectExpr("note", "amount", "sum(amount) OVER (PARTITION BY note ORDER BY amount) AS running").where(
-        "running < 0"
-    )
-
-
 def merge_join(spark: SparkSession, data: Path) -> DataFrame:
     """A sort-merge join of two shuffled sides."""
     items = spark.read.parquet(str(data / "items"))
@@ -60,11 +52,11 @@ def merge_join(spark: SparkSession, data: Path) -> DataFrame:
 
 
 JOBS: dict[str, Callable[[SparkSession, Path], DataFrame]] = {
-    each.__name__.replace("_", "-"): each for each in (native, python_udf, unsupported, spill, merge_join)
+    each.__name__.replace("_", "-"): each for each in (native, python_udf, unsupported, merge_join)
 }
 
 
-def _settings(name: str, folder: Path, jar: str) -> Iterator[tuple[str, str]]:
+def _settings(folder: Path, jar: str) -> Iterator[tuple[str, str]]:
     yield "spark.ui.enabled", "false"
     yield "spark.driver.memory", "3g"
     yield "spark.eventLog.enabled", "true"
@@ -75,9 +67,7 @@ def _settings(name: str, folder: Path, jar: str) -> Iterator[tuple[str, str]]:
     yield "spark.sql.shuffle.partitions", "4"
     yield "spark.sql.autoBroadcastJoinThreshold", "-1"
     yield "spark.memory.offHeap.enabled", "true"
-    yield "spark.memory.offHeap.size", "160m" if name == "spill" else MEMORY
-    if name == "spill":
-        yield "spark.memory.fraction", "0.1"
+    yield "spark.memory.offHeap.size", MEMORY
     if jar:
         yield "spark.jars", jar
         yield "spark.driver.extraClassPath", jar
@@ -106,7 +96,7 @@ def main() -> None:
     name, data, folder = sys.argv[1], Path(sys.argv[2]).resolve(), Path(sys.argv[3]).resolve()
     jar = sys.argv[4] if len(sys.argv) > 4 else ""
     builder = SparkSession.builder.master("local[2]").appName(name)
-    for key, value in _settings(name, folder, jar):
+    for key, value in _settings(folder, jar):
         builder = builder.config(key, value)
     with builder.getOrCreate() as spark:
         if name == "data":

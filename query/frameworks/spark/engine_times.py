@@ -63,7 +63,7 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
         """,
         {"stages": stages},
     ).fetchall()
-    engine, task_ms, *parts_ms = rows[0]
+    engine, task_ms, engine_ms, jvm_ms, conversion_ms = rows[0]
     if engine is None or not task_ms:
         return []
     ((spilled,),) = connection.execute(
@@ -74,15 +74,19 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
         """,
         {"names": sorted(SPILLS), "stages": stages},
     ).fetchall()
-    gpu_ms = connection.execute(
+    ((held_ms, waited_ms),) = connection.execute(
         """
         SELECT coalesce(sum(held_ms), 0), coalesce(sum(waited_ms), 0)
         FROM spark_gpu_times WHERE list_contains($stages, stage_id)
         """,
         {"stages": stages},
-    ).fetchall()[0]
-    times_ms = [float(each) for each in (task_ms, *parts_ms)]
-    return [EngineUse(BY_KEY[engine].title, *times_ms, float(spilled), *map(float, gpu_ms))]
+    ).fetchall()
+    found = EngineUse(
+        engine=BY_KEY[engine].title, task_ms=float(task_ms), engine_ms=float(engine_ms), jvm_ms=float(jvm_ms),
+        conversion_ms=float(conversion_ms), spilled_bytes=float(spilled), gpu_held_ms=float(held_ms),
+        gpu_waited_ms=float(waited_ms),
+    )  # fmt: skip
+    return [found]
 
 
 def _plus_ms(connection: duckdb.DuckDBPyConnection) -> str:

@@ -75,7 +75,6 @@ _COMET_OWN = (
     "scan time",
     "time in conversion",
 )
-_COMET_JOIN = "Total time for joining"
 _COMET_SHUFFLE: Groups = (
     ("native shuffle writer time", "native shuffle time", "shuffle write time"),
     ("decoding and decompression time",),
@@ -88,13 +87,12 @@ COMET = Engine(
     plugin=re.compile(r"org\.apache\.(spark\.CometPlugin|comet\.)"),
     switch="spark.comet.enabled",
     timing=Timing(
-        own=(_COMET_OWN, (_COMET_JOIN,), *_COMET_SHUFFLE),
+        own=(_COMET_OWN, ("Total time for joining",), *_COMET_SHUFFLE),
         inclusive=(
             *("Total time for collecting build-side of join", "time converting Spark batches to Arrow batches"),
             PYTHON_TIME,
         ),
     ),
-    timing_of={"sortmergejoin": Timing(own=(), inclusive=(_COMET_JOIN,))},
     computing=Timing(
         own=(
             ("total time (in ms) spent in this operator",),

@@ -75,9 +75,9 @@ class _Marking:
                 named = self.kinds[each.node_id] not in _NO_WORK
                 self.found[each.node_id] = Placed(each.node_id, self.engine.key, ran_in, named=named)
         self._number()
-        for node_id, each in self.found.items():
-            if each.ran_in == "conversion":
-                each.fallback = self._neighbour(node_id)
+        for node_id, one in self.found.items():
+            if one.ran_in == "conversion":
+                one.fallback = self._neighbour(node_id)
         self._add_pipelines()
         self._explain(reasons)
         return [self.found[node_id] for node_id in sorted(self.found)]
