@@ -177,11 +177,11 @@ class MicroBatches:
         if len(self) < FEW or square <= len(self) * (SAME_ROWS * mean_rows) ** 2:
             mean_sd = float(time_ms.std()) / mean_ms / math.sqrt(len(self))
             return BatchCost(mean_rows, mean_ms, most / 2, (0.0, most), mean_sd)
-        slope = float((spread * time_ms).sum()) / square
+        slope = max(float((spread * time_ms).sum()) / square, 0.0)
         rest = time_ms - mean_ms - slope * spread
         residual = math.sqrt(float((rest**2).sum()) / (len(self) - 2))
         error = Z90 * math.hypot(residual / math.sqrt(square), ROW_SD * slope)
-        low, row_ms, high = (min(max(each, 0.0), most) for each in (slope - error, slope, slope + error))
+        low, row_ms, high = (min(each, most) for each in (max(slope - error, 0.0), slope, slope + error))
         return BatchCost(mean_rows, mean_ms, row_ms, (low, high), residual / mean_ms / math.sqrt(len(self)))
 
     @property
