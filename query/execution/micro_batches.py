@@ -93,7 +93,7 @@ class BatchCost:
         low, high = (replace(self, row_ms=each, row_range=(each, each)) for each in self.row_range)
         return low, high
 
-    def settled(self, rate: float, least_ms: float) -> tuple[float, float] | None:
+    def at_rate(self, rate: float, least_ms: float) -> tuple[float, float] | None:
         """The interval between batches and the time of one, ms, at `rate` rows per ms; None if batches get ever longer.
 
         A batch begins `least_ms` after the previous one, or when that ends, and has the rows that arrived since then.
