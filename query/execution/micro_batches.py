@@ -180,6 +180,7 @@ class MicroBatches:
         slope = max(float((spread * time_ms).sum()) / square, 0.0)
         rest = time_ms - mean_ms - slope * spread
         residual = math.sqrt(float((rest**2).sum()) / (len(self) - 2))
+        slope = _positive(slope, residual / math.sqrt(square))
         error = Z90 * math.hypot(residual / math.sqrt(square), ROW_SD * slope)
         low, row_ms, high = (min(each, most) for each in (max(slope - error, 0.0), slope, slope + error))
         return BatchCost(mean_rows, mean_ms, row_ms, (low, high), residual / mean_ms / math.sqrt(len(self)))
@@ -217,3 +218,12 @@ class MicroBatches:
         if high > UNSURE * low or rate * self.interval_ms / 1e3 > FARTHEST * float(self.rows.max()):
             return (1e3 / high if high > 0 else math.inf), True
         return rate, False
+
+
+def _positive(value: float, sd: float) -> float:
+    """The mean of a normal distribution around `value`, at least 0, of which only the positive part is possible."""
+    if sd <= 0:
+        return value
+    ratio = value / sd
+    density = math.exp(-(ratio**2) / 2) / math.sqrt(2 * math.pi)
+    return value + sd * density / (0.5 * (1 + math.erf(ratio / math.sqrt(2))))
