@@ -69,12 +69,13 @@ class Operator:
 class Query:
     """A SQL query around the stages: its plan as the nodes from the root down, each with its description, or as a tree.
 
-    It goes on for `after_ms` after the last stage.
+    `text` is the description of the plan as a whole.  The query goes on for `after_ms` after the last stage.
     """
 
     nodes: Sequence[tuple[str, str]] = ()
     after_ms: int = 0
     tree: Operator | None = None
+    text: str = ""
 
 
 def write(
@@ -128,7 +129,12 @@ class _Writer:
             for name, text in reversed(self.query.nodes):
                 plan = {"nodeName": name, "simpleString": text, "children": [plan] if plan else [], "metadata": {}}
                 plan["metrics"] = []
-            about = {"executionId": 0, "description": "a query", "details": "", "physicalPlanDescription": ""}
+            about = {
+                "executionId": 0,
+                "description": "a query",
+                "details": "",
+                "physicalPlanDescription": self.query.text,
+            }
             self.add("ExecutionStart", **about, sparkPlanInfo=plan, time=START + now)
             updates = [[number, int(value)] for number, value in self.counted.get(-1, {}).items()]
             self.events.append({"Event": _DRIVER_UPDATES, "executionId": 0, "accumUpdates": updates})

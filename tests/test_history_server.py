@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+import crystalperf as cp
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks.spark import history
 from crystalperf.query.frameworks.spark.history import Address, address_of
@@ -215,38 +216,80 @@ def test_the_service_profiles_logs_of_a_history_server(
     is_one_line(job(path=f"{server}/static/spark-logo.png")["problem"], "spark-logo.png")
 
 
+PROGRAM = """
+import sys
+from pyspark.sql import SparkSession
+
+session = SparkSession.builder.getOrCreate()
+rows = session.range(200_000).selectExpr("id % 100 AS part", "sha2(CAST(id AS STRING), 256) AS text")
+rows.groupBy("part").agg({"text": "max"}).orderBy("part").collect()
+session.sparkContext.parallelize(range(100), 3).map(lambda each: (each % 5, each)).reduceByKey(int.__add__, 2).collect()
+print(session.sparkContext.uiWebUrl, flush=True)
+sys.stdin.readline()
+session.stop()
+"""
+
+
 @pytest.mark.later
 @pytest.mark.parametrize("writes", [True, False])
-def test_the_page_of_a_running_application_says_where_its_log_is(
+def test_pages_of_a_running_application_make_the_log_that_it_writes(
     crystalperf: Answer, tmp_path: Path, writes: bool
 ) -> None:
+    """Its event log, if it writes one, has the same jobs, stages, tasks and executors."""
     java_of_spark()
+    logs = tmp_path / "logs"
+    logs.mkdir()
     settings = {
+        "spark.master": "local[2]",
         "spark.ui.port": "0",  # which it reports: from a port that was taken meanwhile Spark would move on
         "spark.eventLog.enabled": str(writes).lower(),
-        "spark.eventLog.dir": tmp_path.as_uri(),
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.dir": logs.as_uri(),
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "3",
     }
-    program = (
-        "from pyspark.sql import SparkSession\nimport sys\n"
-        "builder = SparkSession.builder.master('local[1]')\n"
-        + "".join(f"builder = builder.config({key!r}, {value!r})\n" for key, value in settings.items())
-        + "session = builder.getOrCreate()\nsession.range(10).count()\n"
-        + "print(session.sparkContext.uiWebUrl, flush=True)\nsys.stdin.read()\n"
-    )
+    given = " ".join(f"--conf {key}={value}" for key, value in settings.items())
     process = subprocess.Popen(
-        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        [sys.executable, "-c", PROGRAM],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"PYSPARK_SUBMIT_ARGS": f"{given} pyspark-shell"},
     )
     try:
         address = process.stdout.readline().decode().strip()
         wait_for(f"{address}/api/v1/applications", lambda text: '"id"' in text)
-        code, out, err = crystalperf("analyze", address)
+        code, _, err = crystalperf("profile", address, "-o", tmp_path / "pages.duckdb")
+        assert code == 0, err
+        process.communicate(b"\n", timeout=60)
     finally:
         process.kill()
         process.communicate()
-    assert (code, out) == (1, "")
-    is_one_line(err, address, tmp_path.as_uri() if writes else "crystalperf setup spark")
+    run = cp.open_run(tmp_path / "pages.duckdb")
+    assert run.header().framework_version == "4.0.1"
+    found = facts(run)
+    assert run.debug().resource_ms["cpu"] > 0
+    assert found["jobs"][0][0] >= 2
+    if writes:
+        run = cp.profile(next(logs.iterdir()), output=tmp_path / "log.duckdb")
+        assert facts(run) == found
+
+
+def facts(run: cp.Run) -> dict[str, list[tuple[object, ...]]]:
+    """Contents that a log and the pages have both: these have no kinds of RDDs."""
+    questions = {
+        "jobs": "SELECT count(*) FILTER (status = 'succeeded'), count(sql_id), list(stage_ids ORDER BY job_id)"
+        " FROM spark_jobs",
+        "stages": "SELECT stage_id, status, task_count, replace(io_kinds, ', python', ''), round(submit_ms) FROM stages"
+        " ORDER BY stage_id",
+        "tasks": "SELECT task_id, stage_id, partition_index, status, worker_id, round(launch_ms), gc_ms, input_rows,"
+        " local_read_bytes, exchange_write_bytes, round(own_ms) FROM tasks ORDER BY task_id",
+        "workers": "SELECT worker_id, slots, memory_bytes FROM workers ORDER BY worker_id",
+        "dependencies": "SELECT source, target FROM dependencies ORDER BY ALL",
+        "operators": "SELECT count(*) > 0 FROM operators",
+    }
+    return {name: [tuple(row) for row in run.sql(question).rows] for name, question in questions.items()}
 
 
 # Servers that mean harm ---------------------------------------------------------------------------------------------
@@ -393,6 +436,57 @@ def test_a_zip_that_holds_no_log_is_refused(crystalperf: Answer, hostile: Hostil
     hostile.has("app-2", last_updated=len(content) + 1)
     hostile.pages["/api/v1/applications/app-2/logs"] = (200, {}, [content])
     is_refused(crystalperf, hostile)
+
+
+STAGE = {
+    "stageId": 0,
+    "attemptId": 0,
+    "status": "COMPLETE",
+    "numTasks": 1,
+    "submissionTime": "2026-11-29T05:00:01.000GMT",
+}
+TASK = {"taskId": 0, "index": 0, "status": "SUCCESS", "launchTime": "2026-11-29T05:00:02.000GMT", "duration": 1500}
+
+
+def running(hostile: Hostile, **pages: Any) -> None:
+    """An application that serves no log; `pages` replace those of its REST interface."""
+    hostile.has("app-1")
+    usual = {
+        "environment": {"sparkProperties": [["spark.master", "local[1]"]]},
+        "allexecutors": [{"id": "driver", "hostPort": "h:1", "totalCores": 1, "addTime": "2026-11-29T05:00:00.000GMT"}],
+        "jobs": [],
+        "stages": [STAGE],
+    }
+    for name, value in (usual | pages).items():
+        hostile.pages[f"/api/v1/applications/app-1/{name}"] = (200, {}, [json.dumps(value).encode()])
+    entry = {"id": "app-1", "name": "made", "attempts": [{"startTimeEpoch": 1_795_928_400_000}]}
+    hostile.pages["/api/v1/applications/app-1"] = (200, {}, [json.dumps(entry).encode()])
+    hostile.pages["/api/v1/applications/app-1/logs"] = (200, {}, [b""])
+    tasks = "/api/v1/applications/app-1/stages/0/0/taskList?sortBy=ID&offset=0&length=10000"
+    hostile.pages[tasks] = (200, {}, [json.dumps([TASK]).encode()])
+
+
+def test_pages_without_a_log_are_read(crystalperf: Answer, hostile: Hostile, tmp_path: Path) -> None:
+    running(hostile)
+    code, _, err = crystalperf("profile", hostile.address, "-o", tmp_path / "run.duckdb")
+    assert code == 0, err
+    rows = cp.open_run(tmp_path / "run.duckdb").sql("SELECT stage_id, status, finish_ms - launch_ms FROM tasks").rows
+    assert [tuple(row) for row in rows] == [("stage:0.0", "succeeded", 1500.0)]
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        {"stages": [{"status": "COMPLETE"}]},
+        {"stages": {"a": 1}},
+        {"jobs": [{"name": "no id"}]},
+        {"allexecutors": [["driver"]]},
+        {"allexecutors": [{"hostPort": 5}]},
+    ],
+)
+def test_pages_of_another_shape_are_refused(crystalperf: Answer, hostile: Hostile, pages: dict[str, Any]) -> None:
+    running(hostile, **pages)
+    is_refused(crystalperf, hostile, hostile.address)
 
 
 # What is kept -------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What a log shows of the heap that its job needed."""
+"""The heap that a job needed, by its log."""
 
 from __future__ import annotations
 

@@ -70,12 +70,11 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advis
     resource_ms = named(total, names)
     largest = bottleneck(pieces, names, max(other_ms.values(), default=0.0))
     details = stage_stats(connection, execution, path)
-    unmodelled = advisor.unmodelled_device(connection, execution)
-    ended = outcome(connection, execution, advisor)
+    unmodelled, ended = advisor.unmodelled_device(connection, execution), outcome(connection, execution, advisor)
     lost = _lost(connection, execution, advisor, pieces, ended, alive)
     hosts = host_times(connection, execution)
     costs = _stage_costs(execution, advisor, details, hosts, _limits(resource_ms, largest, names))
-    scopes = _scopes(connection, execution)
+    scopes, own = _scopes(connection, execution), advisor.findings(connection, details)
     answer = Debug(
         scope=execution.scope.text,
         measure=execution.measure,
@@ -91,10 +90,7 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advis
             advisor,
             details,
             hosts,
-            [
-                *lost,
-                *_while_alone(advisor.findings(connection, details), alone_ms, other_ms, len(scopes)),
-            ],
+            [*lost, *_while_alone(own, alone_ms, other_ms, len(scopes))],
             findings.on_a_device(findings.sum_of_stages(costs), unmodelled),
         ),
         functions=_functions(connection, execution),
@@ -261,10 +257,10 @@ def _while_alone(
         for each in own
     ]
     committing_ms = sum(each.cost_ms for each in capped if isinstance(each, Committing))
-    rest_ms: list[dict[Cause, float]] = [
+    alone_rest_ms, other_rest_ms = (
         {**times, "driver": max(times.get("driver", 0.0) - committing_ms, 0.0)} for times in (alone_ms, other_ms)
-    ]
-    return [*capped, *findings.driver(*rest_ms, scopes)]
+    )
+    return [*capped, *findings.driver(alone_rest_ms, other_rest_ms, scopes)]
 
 
 def _findings(

@@ -27,6 +27,9 @@ _NAMED: tuple[tuple[str, str, Kind], ...] = (
 )
 """Columns that hold exactly one name."""
 
+_USER = "user_name"
+"""The column of a framework's own table that holds the name of a user."""
+
 _TEXTS = (
     ("workers", "worker_id"),
     ("workers", "removed_reason"),
@@ -84,12 +87,14 @@ class _NamedTexts:
             for column in table.columns
             if column.type.startswith("VARCHAR") and "[]" not in column.type and not column.name.endswith("_id")
         ]
-        self._texts = [*_TEXTS, *own]
+        users: list[tuple[str, str, Kind]] = [(table, name, "user") for table, name in own if name == _USER]
+        self._named = [*_NAMED, *users]
+        self._texts = [*_TEXTS, *(each for each in own if each[1] != _USER)]
 
     def collect(self) -> None:
         """Find the names, and give each its pseudonym."""
         self._use()
-        for table, column, kind in _NAMED:
+        for table, column, kind in self._named:
             for name in _distinct(self._connection, table, column):
                 self._names.called(kind, name)
         self._origins = {
@@ -106,7 +111,7 @@ class _NamedTexts:
     def replace(self) -> None:
         """Replace the names of all files that were collected."""
         self._use()
-        for table, column, kind in _NAMED:
+        for table, column, kind in self._named:
             _update(self._connection, table, column, partial(self._names.called, kind))
         _update(self._connection, "import_stats", "origin", lambda origin: self._origins[origin])
         for table, column in self._texts:

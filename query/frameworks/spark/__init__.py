@@ -4,7 +4,10 @@ files.py        recognises event logs, and groups the parts of one log
 log/            lines to typed events, events to a collected run, that to Spark's own tables
 trace.py        those as a trace of the core
 frames.py       roles of frames, executors of processes
+engines.py      engines that run operators instead of Spark; fallbacks.py: operators that stayed on the JVM
 names.py        names of operators in plans, generated code and classes; sql_operators.py: task time by operator
+lakehouse.py    changes and small files of Delta and Iceberg tables
+statements.py   statements of the clients of a Connect or Thrift server
 interactive.py  whether a person submits the work
 scheduling.py   slots, locality, job barriers; partitions.py: partitioning; memory.py: the heap
 rules.py        advice for findings, and findings of Spark alone; waits.py: of slots and speculative copies
@@ -30,6 +33,7 @@ from crystalperf.query.frameworks.spark import (
     advise,
     batches,
     comparing,
+    engine_sentences,
     files,
     frames,
     interactive,
@@ -37,7 +41,6 @@ from crystalperf.query.frameworks.spark import (
     names,
     partitions,
     private,
-    python_sentences,
     results,
     rules,
     scheduling,
@@ -141,6 +144,6 @@ SPARK = Framework(
         tunable=tunable.tunable,
         metrics={"shuffle": "exchanged"},
         setup=setup.SETUP,
-        sentences=python_sentences.SENTENCES,
+        sentences=engine_sentences.SENTENCES,
     ),
 )

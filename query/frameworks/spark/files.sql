@@ -4,11 +4,12 @@
 SELECT
     scope_id,
     node_id,
-    max(value) FILTER (spark_driver_metrics.name = 'number of files read') AS read_files,
-    max(value) FILTER (spark_driver_metrics.name = 'size of files read') AS read_bytes,
-    max(value) FILTER (spark_driver_metrics.name = 'number of written files') AS written_files,
-    max(value) FILTER (spark_driver_metrics.name = 'written output') AS written_bytes,
-    max(value) FILTER (spark_driver_metrics.name = 'number of dynamic part') AS parts
+    -- The second names are those of Iceberg.
+    max(value) FILTER (name IN ('number of files read', 'number of result data files')) AS read_files,
+    max(value) FILTER (name IN ('size of files read', 'total data file size (bytes)')) AS read_bytes,
+    max(value) FILTER (name = 'number of written files') AS written_files,
+    max(value) FILTER (name = 'written output') AS written_bytes,
+    max(value) FILTER (name = 'number of dynamic part') AS parts
 FROM spark_driver_metrics
 GROUP BY ALL
 HAVING coalesce(read_files, written_files) > 0

@@ -60,6 +60,19 @@ class SmallOutput(ManySmallFiles):
 
 
 @dataclass(frozen=True)
+class MergeScan(Finding):
+    """MERGE commands scanned more files for matches than they changed: the one of `scope` scanned `files`, and replaced
+    `replaced` of these."""
+
+    kind: ClassVar[str] = "merge-scan"
+
+    scope: str
+    table: str | None
+    files: int
+    replaced: int
+
+
+@dataclass(frozen=True)
 class ReadAgain(Finding):
     """`readers` queries or jobs read the same rows from storage, in `stage` and `other_stages` more."""
 
@@ -239,9 +252,19 @@ class ReuseGeneratedCode(Advice):
 
 @dataclass(frozen=True)
 class MergeFiles(Advice):
-    """Merge small files into large ones."""
+    """Merge small files into large ones: those of `table`, if they belong to one of a lakehouse `format`."""
 
     kind: ClassVar[str] = "merge-files"
+
+    format: Literal["delta", "iceberg"] | None = None
+    table: str | None = None
+
+
+@dataclass(frozen=True)
+class NarrowMerge(Advice):
+    """Let a MERGE skip files without rows that match."""
+
+    kind: ClassVar[str] = "narrow-merge"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@
 
 The server returns a zip of the current log, also for a running application.  The zip is cached with the time of its
 last change, so that an unchanged log is not fetched again.  The page of a running application (http://DRIVER:4040)
-returns no log; it names the folder of the log.
+returns no log; its pages are fetched instead, and written as the events of one (pages.py).
 """
 
 from __future__ import annotations
@@ -14,23 +14,30 @@ from __future__ import annotations
 import os
 import re
 import urllib.parse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
-from crystalperf.indexes.errors import InputError, Remedy
+from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.exports import writable
 from crystalperf.indexes.temporary import building_folder
+from crystalperf.query.frameworks.spark.pages import Pages, events
 from crystalperf.query.inputs.containers import ZIP_MAGIC, LogFile
 from crystalperf.query.inputs.discover import choose
 from crystalperf.query.inputs.files import Application, Inputs
 from crystalperf.query.inputs.rest import Server, pieces
 from crystalperf.query.trace.records import shortened
+
+PAGES_S = 600.0
+"""Budget of all pages of a running application together."""
+
+TASKS, QUERIES, MOST_ROWS = 10_000, 1_000, 1_000_000
+"""Tasks and queries of one request, and the most rows of a page."""
 
 MAX_LOG_BYTES = 16 << 30
 """Maximum size of a zip of logs: the largest known."""
@@ -127,7 +134,11 @@ def served(text: str, app: str | None, folder: Path, progress: Callable[[str], N
         what = "has no such application" if named.app else "has no application yet"
         raise InputError(f"{text}: the server {what}; it lists logs some seconds after they are written")
     chosen = choose(Inputs(tuple(_newest_first(found)), (), ()), selector)
-    return _fetched(server, chosen, folder, progress)
+    try:
+        return _fetched(server, chosen, folder, progress)
+    except _NoLogError as error:
+        progress(f"{error}; reading its pages instead")
+        return _from_pages(server, chosen, folder)
 
 
 def _applications(listed: Sequence[Listed], origin: str) -> Iterator[Application]:
@@ -157,15 +168,13 @@ def _number(value: float | None) -> float | None:
 
 def _fetched(server: _Server, chosen: Application, folder: Path, progress: Callable[[str], None]) -> Path:
     """The zip of a log, fetched unless the cache has one of the same time."""
-    attempt = "" if chosen.attempt is None else f"/{chosen.attempt}"
-    where = folder / sha256(server.address.encode()).hexdigest()[:12]
-    place = writable(where / f"{chosen.app_id}{attempt.replace('/', '_')}.zip")
+    place = _place(server, chosen, folder, "zip")
     changed_ns = max(chosen.size, 0) * 1_000_000
     with suppress(OSError):
         if changed_ns and place.stat().st_mtime_ns == changed_ns:
             return place
     progress(f"fetching the log of {chosen.app_id}")
-    page = f"/api/v1/applications/{_quoted(chosen.app_id)}{attempt}/logs"
+    page = f"{_base(chosen)}/logs"
     with _kept(place), building_folder(place) as building:
         temporary = building / "log.zip"
         with temporary.open("wb") as sink, server.opened(page) as answer:
@@ -180,6 +189,71 @@ def _fetched(server: _Server, chosen: Application, folder: Path, progress: Calla
             os.utime(temporary, ns=(changed_ns, changed_ns))
         os.replace(temporary, place)
     return place
+
+
+def _place(server: _Server, chosen: Application, folder: Path, suffix: str) -> Path:
+    """The file of a log in the cache."""
+    where = folder / sha256(server.address.encode()).hexdigest()[:12]
+    attempt = "" if chosen.attempt is None else f"_{chosen.attempt}"
+    return writable(where / f"{chosen.app_id}{attempt}.{suffix}")
+
+
+def _base(chosen: Application) -> str:
+    """The start of the addresses of an application's pages."""
+    attempt = "" if chosen.attempt is None else f"/{chosen.attempt}"
+    return f"/api/v1/applications/{_quoted(chosen.app_id)}{attempt}"
+
+
+def _from_pages(server: _Server, chosen: Application, folder: Path) -> Path:
+    """The log that the pages of a running application make."""
+    place = _place(server, chosen, folder, "json")
+    found = events(_pages(server, chosen))
+    with _kept(place), building_folder(place) as building:
+        temporary = building / "log.json"
+        with temporary.open("wb") as sink:
+            temporary.chmod(0o600)
+            try:
+                for each in found:
+                    sink.write(msgspec.json.encode(each) + b"\n")
+            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+                raise server.unlike(_base(chosen), f"a value is missing or of another type: {error!r}") from error
+        os.replace(temporary, place)
+    return place
+
+
+def _pages(server: _Server, chosen: Application) -> Pages:
+    """All pages of an application, within PAGES_S."""
+    base = _base(chosen)
+    with server.within(PAGES_S):
+        version = server.page("/api/v1/version", Version)
+        stages = server.page(f"{base}/stages", list[dict[str, Any]]) or []
+        return Pages(
+            version=version.spark if version else "",
+            application=server.page(f"/api/v1/applications/{_quoted(chosen.app_id)}", dict[str, Any]) or {},
+            environment=server.page(f"{base}/environment", dict[str, Any]) or {},
+            executors=server.page(f"{base}/allexecutors", list[dict[str, Any]]) or [],
+            jobs=server.page(f"{base}/jobs", list[dict[str, Any]]) or [],
+            stages=stages,
+            tasks={
+                (each["stageId"], each["attemptId"]): list(_tasks(server, f"{base}/stages", each))
+                for each in stages
+                if each.get("status") not in ("PENDING", "SKIPPED") and {"stageId", "attemptId"} <= set(each)
+            },
+            queries=list(_numbered(server, f"{base}/sql?details=true&planDescription=false", QUERIES)),
+        )
+
+
+def _tasks(server: _Server, base: str, stage: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from _numbered(server, f"{base}/{stage['stageId']}/{stage['attemptId']}/taskList?sortBy=ID", TASKS)
+
+
+def _numbered(server: _Server, page: str, count: int) -> Iterator[dict[str, Any]]:
+    """The rows of a page that is served in parts of `count`."""
+    for offset in range(0, MOST_ROWS, count):
+        rows = server.page(f"{page}&offset={offset}&length={count}", list[dict[str, Any]]) or []
+        yield from rows
+        if len(rows) < count:
+            return
 
 
 @contextmanager
@@ -231,11 +305,13 @@ class _Server(Server):
             return InputError(f"{self.address}{page}: is not a zip of a log")
         start = f"{self.address}: is the page of a running application, which does not serve its log"
         if known.get("spark.eventLog.enabled") != "true":
-            return InputError(
-                f"{start}, and the application writes no log", Remedy("set up the job", {"framework": "spark"})
-            )
+            return _NoLogError(f"{start}, and the application writes no log")
         folder = shortened(known.get("spark.eventLog.dir", "/tmp/spark-events"))
-        return InputError(f"{start}; analyze the log in {folder}, also while the application runs")
+        return _NoLogError(f"{start}; the log in {folder} has more")
+
+
+class _NoLogError(InputError):
+    """A running application, whose pages there are instead of a log."""
 
 
 class _MissingError(InputError):

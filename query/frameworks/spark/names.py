@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from crystalperf.query.frameworks import OperatorFrame
+from crystalperf.query.frameworks.spark.engines import spark_name
 
 PIPELINE = "wholestagecodegen"
 
@@ -155,13 +156,12 @@ def _columns(text: str) -> str:
     return ", ".join(names[:_LISTED]) + (" …" if len(names) > _LISTED else "")
 
 
-_NODE = re.compile(r"(?:Gpu|Photon|Velox|Columnar(?=[A-Z]))?\s?(\w+)(?: \((\d{1,6})\))?")
+_NODE = re.compile(r"(\w+)(?: \((\d{1,6})\))?")
 
 
 def of_node(name: str) -> OperatorFrame:
     """The kind of a plan's node by its name, and the number of the pipeline if it is one."""
-    if name.startswith("ColumnarToRow"):
-        return OperatorFrame("columnartorow")
+    name = spark_name(name)
     match = _NODE.match(name)
     word = match[1].lower() if match else name.lower()
     number = int(match[2]) if match and match[2] else None

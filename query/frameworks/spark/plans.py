@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import duckdb
 
+from crystalperf.query.frameworks.spark.engines import engine_of
 from crystalperf.query.frameworks.spark.sql_operators import Node, plans
 
 ADAPTERS = frozenset(
@@ -15,6 +16,8 @@ ADAPTERS = frozenset(
         *("inputadapter", "wholestagecodegen", "columnartorow", "rowtocolumnar", "aqeshuffleread"),
         *("customshufflereader", "shufflequerystage", "broadcastquerystage", "resultquerystage"),
         *("tablecachequerystage", "adaptivesparkplan", "reusedexchange"),
+        *("wholestagecodegentransformer", "columnarinputadapter", "inputiterator"),  # of Gluten
+        *("resultstage", "shufflemapstage"),  # of Photon
     }
 )
 """Operators that pass rows on unchanged."""
@@ -24,7 +27,6 @@ WRITTEN_ROWS = "shuffle records written"
 WRITTEN_BYTES = "data size"
 """Rows and bytes of an exchange; the bytes are those of rows in memory, before compression."""
 
-_FOREIGN = re.compile(r"^(Gpu|Photon|Velox|Comet|\w*Transformer\b)")
 _FOLDER = re.compile(r"/([^/\[\],\s]+)/?(?=[,\]\s]|$)")
 
 
@@ -75,7 +77,7 @@ class Plan:
     @property
     def is_foreign(self) -> bool:
         """Whether another engine than Spark's own runs a part of it, for which no cost is known."""
-        return any(_FOREIGN.match(each.name) for each in self.nodes)
+        return any(engine_of(each.name) for each in self.nodes)
 
     def rows(self, node: Node) -> float | None:
         """Rows that a node passed on, by its own count or that of the nearest operator below; None if unknown."""

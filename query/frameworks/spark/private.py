@@ -13,7 +13,12 @@ _FILTERS = (
 PATTERNS = (
     re.compile(r"^Scan JDBCRelation\((?P<table>.+)\) \["),  # Scan JDBCRelation((SELECT …) t) [numPartitions=1]
     re.compile(r"^Scan (?!JDBCRelation)\S+ (?P<table>.+)$"),  # Scan parquet spark_catalog.shop.orders
-    re.compile(r"\b(?:FileScan \w+|BatchScan) (?P<table>[\w.`$-]+)\s?\["),  # FileScan parquet shop.orders[id#1,day#2]
+    re.compile(r"^(?:Comet|Gpu|Photon)\w*Scan \S+ (?P<table>.+)$"),  # CometNativeScan parquet spark_catalog.shop.orders
+    re.compile(r"^(?:\w*ScanExecTransformer \S+|Native\w+Scan(?: hive)?) (?P<table>.+)$"),
+    re.compile(  # FileScan parquet shop.orders[id#1,day#2]
+        r"\b(?:\w*(?:File|Native|Comet|Gpu|Photon)Scan \w+|\w*BatchScan|\w+ScanExecTransformer \w+)"
+        r" (?P<table>[\w.`$-]+)\s?\["
+    ),
     re.compile(r"\bHiveTableRelation \[(?P<table>[^,\]]+),"),
     re.compile(r"(?P<table>`[^`]+`(?:\.`[^`]+`)+)"),
     re.compile(rf"\b(?:{_FILTERS})\([^,()]*,\s*(?P<literal>[^)\]]+)\)"),  # StringContains(p_name,green)

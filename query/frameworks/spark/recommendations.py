@@ -297,6 +297,32 @@ class ReusePythonWorkers(OfPython, ChangeSetting):
     kind: ClassVar[str] = "reuse-python-workers"
 
 
+# Engines --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunInEngine(Recommendation):
+    """Let the `engine` run the `operators` of a plan that stayed on the JVM; the one nearest to the input comes first.
+    `reason` is why they stayed, None if the log does not have it.
+
+    The stage with most of their time has these shares of its task time: the operators' own, and conversions of rows and
+    columns around them.  `others` is the number of further fallbacks like it.  Without a reason, `settings` has what
+    makes the engine say it, in the event log or, if `in_event_log` is false, in the driver's.
+    """
+
+    kind: ClassVar[str] = "native-fallback"
+
+    engine: str
+    in_event_log: bool
+    operators: tuple[str, ...]
+    reason: str | None
+    stage: str
+    name: str
+    jvm_share: float
+    conversion_share: float
+    others: int = 0
+
+
 # Memory and executors -------------------------------------------------------------------------------------------------
 
 

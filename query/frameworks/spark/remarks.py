@@ -1,4 +1,4 @@
-"""Kinds of remarks of Spark alone: streaming queries, Python functions, and heaps near their limit."""
+"""Kinds of remarks of Spark alone: streaming queries, Python functions, engines, and heaps near their limit."""
 
 from __future__ import annotations
 
@@ -101,6 +101,66 @@ class MoreQueries(Remark):
 
 
 @dataclass(frozen=True)
+class HeavyStatement:
+    """A statement of a server's client: its scope, and its share of the task time of all statements."""
+
+    scope: str
+    user: str | None
+    text: str | None
+    length_ms: float
+    task_ms: float
+    share: float
+
+
+@dataclass(frozen=True)
+class HeavySession:
+    """A session of a server's client, and its share of the task time of all statements."""
+
+    session: str | None
+    user: str | None
+    statements: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Statements(Remark):
+    """The statements that clients sent to a Spark Connect or Thrift server: how many, in how many sessions, and those
+    with most task time first; `failed` of them failed or were canceled."""
+
+    kind: ClassVar[str] = "statements"
+    on_first_screen: ClassVar[bool] = True
+
+    count: int
+    failed: int
+    session_count: int
+    heaviest: tuple[HeavyStatement, ...]
+    sessions: tuple[HeavySession, ...]
+
+
+@dataclass(frozen=True)
+class TableChange(Remark):
+    """A MERGE, UPDATE or DELETE of a Delta table (view spark_table_changes), with the number of others of the scope.
+
+    `scan_ms` and `rewrite_ms` are parts of `whole_ms`.  Values that the log does not have are None.
+    """
+
+    kind: ClassVar[str] = "table-change"
+
+    scope: str
+    operation: Literal["merge", "update", "delete"]
+    table: str | None
+    whole_ms: float
+    scan_ms: float | None
+    rewrite_ms: float | None
+    files: int | None
+    files_scanned: int | None
+    files_removed: int
+    files_added: int
+    deletion_vectors: int
+    others: int = 0
+
+
+@dataclass(frozen=True)
 class AwaitedSlots(Remark):
     """The stage that waited longest for slots although others were free."""
 
@@ -192,3 +252,24 @@ class PythonTime(Remark):
     where: str | None
     function_ms: float
     others: int = 0
+
+
+@dataclass(frozen=True)
+class EngineUse(Remark):
+    """The task time of stages in which an engine ran operators, ms, and the parts of it: operators of the engine,
+    operators on the JVM, and conversions between their rows and columns; the rest starts tasks or is unknown.
+
+    `spilled_bytes` is what operators of the engine spilled, by their own metrics.  Tasks held a GPU for `gpu_held_ms`,
+    and waited for one for `gpu_waited_ms`; 0 if none is known.
+    """
+
+    kind: ClassVar[str] = "engine-use"
+
+    engine: str
+    task_ms: float
+    engine_ms: float
+    jvm_ms: float
+    conversion_ms: float
+    spilled_bytes: float
+    gpu_held_ms: float = 0.0
+    gpu_waited_ms: float = 0.0

@@ -17,8 +17,19 @@ from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.intervals import covered, merged
 from crystalperf.query.execution.load import max_concurrent
 from crystalperf.query.frameworks import Advisor
-from crystalperf.query.frameworks.spark import failures, needs, sites, streaming, udfs, waits
+from crystalperf.query.frameworks.spark import (
+    engine_times,
+    failures,
+    lakehouse,
+    needs,
+    sites,
+    statements,
+    streaming,
+    udfs,
+    waits,
+)
 from crystalperf.query.frameworks.spark.assumptions import CpuTimeMissing, PythonCounted
+from crystalperf.query.frameworks.spark.engines import SPILLS
 from crystalperf.query.frameworks.spark.findings import (
     Call,
     CommitFewerFiles,
@@ -186,11 +197,11 @@ def spilling_operators(connection: duckdb.DuckDBPyConnection, details: Sequence[
         """
         SELECT operators.name, sum(value) AS spilled
         FROM operator_metrics JOIN operators USING (scope_id, node_id)
-        WHERE operator_metrics.name = 'spill size' AND value > 0 AND list_contains(?, stage_id)
+        WHERE list_contains(?, operator_metrics.name) AND value > 0 AND list_contains(?, stage_id)
         GROUP BY operators.name
         ORDER BY spilled DESC, operators.name
         """,
-        [[each.facts.id for each in details]],
+        [sorted(SPILLS), [each.facts.id for each in details]],
     ).fetchall()
     return [name for name, _ in rows]
 
@@ -212,6 +223,7 @@ def own_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[StageS
         *waits.slots_awaited(connection),
         *waits.speculation(connection),
         *file_findings(connection, details),
+        *lakehouse.merge_scans(connection),
     ]
 
 
@@ -335,11 +347,14 @@ def unmodelled_device(connection: duckdb.DuckDBPyConnection, execution: Executio
 
 
 def own_remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
-    """Spark's own measurements that no finding has: batches of streams, time of Python workers, and heaps too large or
-    near their limit."""
+    """Spark's own measurements that no finding has: statements of a server's clients, changes of tables, batches of
+    streams, time of Python workers and of engines, and heaps too large or near their limit."""
     return [
+        *statements.remarks(connection, execution),
+        *lakehouse.remarks(connection, execution),
         *streaming.remarks(connection, execution),
         *split.remarks(connection, execution),
+        *engine_times.remarks(connection, execution),
         *needs.remarks(connection, execution),
     ]
 

@@ -62,6 +62,21 @@ CREATE TABLE spark_batches (                  -- one row per trigger of a stream
     reads_files BOOLEAN                       -- whether a source reads files
 );
 
+CREATE TABLE spark_statements (               -- one row per statement that a client sent to a Spark Connect or Thrift server
+    scope_id VARCHAR NOT NULL,                -- of scopes: statement:0, in the order of their starts
+    server VARCHAR NOT NULL,                  -- connect or thrift
+    statement_id VARCHAR NOT NULL,            -- the server's id of it
+    session_id VARCHAR,                       -- session of the client
+    user_name VARCHAR,                        -- user of the session, as the client names it
+    text VARCHAR,                             -- its SQL text, or the start of its plan
+    start_ms DOUBLE NOT NULL,                 -- received
+    end_ms DOUBLE,                            -- its rows were computed, or it failed; NULL if the log has no end
+    closed_ms DOUBLE,                         -- the client had its rows; NULL if the log does not say
+    status VARCHAR NOT NULL,                  -- succeeded, failed, canceled or unfinished
+    error VARCHAR,                            -- why it failed
+    row_count BIGINT                          -- rows for the client; only of Connect
+);
+
 CREATE TABLE spark_stream_sources (           -- one row per source of each trigger in spark_batches
     query_id VARCHAR NOT NULL,                -- of spark_batches
     run_id VARCHAR,                           -- of spark_batches
@@ -115,6 +130,22 @@ CREATE TABLE spark_driver_metrics (           -- one row per metric of an operat
     name VARCHAR NOT NULL,                    -- number of files read, size of files read, time to build, ...
     unit VARCHAR NOT NULL,                    -- ms, bytes or count
     value DOUBLE NOT NULL                     -- the amount
+);
+
+CREATE TABLE spark_engine_operators (         -- one row per operator that did work, of plans of which an engine (Comet, Gluten, RAPIDS, Photon, Auron) ran a part
+    scope_id VARCHAR NOT NULL,                -- SQL query
+    node_id INTEGER NOT NULL,                 -- of operators
+    engine VARCHAR NOT NULL,                  -- comet, gluten, rapids, photon or auron
+    ran_in VARCHAR NOT NULL,                  -- where it ran: engine, jvm (Spark itself), or conversion (of rows and columns between the two)
+    named BOOLEAN NOT NULL,                   -- whether it did work itself; false for generated code as a whole
+    fallback INTEGER,                         -- number of the group of connected operators on the JVM that it belongs to, or is next to; NULL for others
+    reason VARCHAR                            -- why it stayed on the JVM, as the engine logs it
+);
+
+CREATE TABLE spark_gpu_times (                -- one row per stage whose tasks held a GPU, as RAPIDS 23.04 and newer log it; sums over tasks
+    stage_id VARCHAR NOT NULL,                -- of stages
+    held_ms DOUBLE NOT NULL,                  -- time in which tasks held the GPU (gpuTime); several may hold it at a time
+    waited_ms DOUBLE NOT NULL                 -- time in which tasks waited for it (gpuSemaphoreWait)
 );
 
 CREATE TABLE spark_executor_metrics (         -- one row per executor and stage whose memory the log records (Spark 3.0 and newer); peaks while tasks of the stage ran

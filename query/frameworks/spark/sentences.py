@@ -55,6 +55,12 @@ from crystalperf.query.trace.vocabulary import Exhausted, plural
 
 SENTENCES = Sentences()
 
+SMALL_SHARE = 0.01
+"""Statements and sessions with a smaller share of the task time are not named."""
+
+LONGEST_STATEMENT = 60
+"""Characters of a statement's text in a sentence."""
+
 MANY_QUERIES = 10
 """With fewer queries, most of the driver's time is not due to their number."""
 
@@ -114,8 +120,9 @@ SENTENCES.fixed(
         findings.SpeculateLess: (
             "start copies later: raise spark.speculation.multiplier or spark.speculation.quantile"
         ),
-        findings.MergeFiles: (
-            "merge the small files into files of 100 MB or more: opening a small file costs more than reading it"
+        findings.NarrowMerge: (
+            "let the MERGE skip files: add the table's partition or clustering columns to its ON condition, or cluster"
+            " the table by the join key (CLUSTER BY, or OPTIMIZE … ZORDER BY)"
         ),
     }
 )
@@ -145,6 +152,32 @@ def small_files(found: findings.ManySmallFiles, _words: Words) -> str:
     did = "wrote" if isinstance(found, findings.SmallOutput) else "read"
     files = f"{counted(found.files, 'file')} of {volume(found.file_bytes)} on average"
     return f"{_stages(found.stage, found.other_stages)} {did} {files}"
+
+
+@SENTENCES.of(findings.MergeFiles)
+def merge_files(advice: findings.MergeFiles, _words: Words) -> str:
+    why = "opening a small file costs more than reading it"
+    if advice.format is None or not advice.table:
+        how = " (OPTIMIZE)" if advice.format == "delta" else " (rewrite_data_files)" if advice.format else ""
+        return f"merge the small files into files of 100 MB or more{how}: {why}"
+    if advice.format == "delta":
+        return (
+            f"compact the table: OPTIMIZE {advice.table}; and let writers do it (table property"
+            f" delta.autoOptimize.autoCompact = true): {why}"
+        )
+    catalog, _, table = advice.table.partition(".")
+    return (
+        f"compact the table: CALL {catalog}.system.rewrite_data_files(table => '{table}'); and write fewer files (table"
+        f" property write.distribution-mode = hash): {why}"
+    )
+
+
+@SENTENCES.of(findings.MergeScan)
+def merge_scan(found: findings.MergeScan, _words: Words) -> str:
+    table = f" into {found.table}" if found.table else ""
+    return (
+        f"{found.scope}: MERGE{table} scanned {counted(found.files, 'file')} for matches, and replaced {found.replaced}"
+    )
 
 
 @SENTENCES.of(findings.ReadAgain)
@@ -381,6 +414,55 @@ def python_functions(found: remarks.PythonFunctions, _words: Words) -> str:
 @SENTENCES.of(remarks.MoreQueries)
 def more_queries(found: remarks.MoreQueries, _words: Words) -> str:
     return f"The table spark_batches has {found.count} more streaming queries"
+
+
+@SENTENCES.of(remarks.TableChange)
+def table_change(found: remarks.TableChange, _words: Words) -> str:
+    table = f" of {found.table}" if found.table else ""
+    parts = [
+        f"{lasting(ms)} {what}"
+        for ms, what in ((found.scan_ms, "to find the files with matches"), (found.rewrite_ms, "to rewrite these"))
+        if ms
+    ]
+    spent = f", of that {' and '.join(parts)}" if parts else ""
+    text = f"{found.scope}: {found.operation.upper()}{table} took {lasting(found.whole_ms)}{spent}"
+    if found.files is not None and found.files_scanned is not None:
+        text += f"; it scanned {found.files_scanned} of {counted(found.files, 'file')}"
+        text += f", and replaced {found.files_removed} by {found.files_added}"
+    if found.deletion_vectors:
+        text += f"; it wrote {counted(found.deletion_vectors, 'deletion vector')}"
+    more = f"; the view spark_table_changes has {counted(found.others, 'more change')}" if found.others else ""
+    return text + more
+
+
+@SENTENCES.of(remarks.Statements)
+def statements(found: remarks.Statements, _words: Words) -> str:
+    failed = f", {found.failed} failed or canceled" if found.failed else ""
+    text = f"{counted(found.count, 'statement')} of {counted(found.session_count, 'session')}{failed}"
+    if not any(each.task_ms for each in found.heaviest):
+        return text
+    heaviest = "; ".join(_statement(each) for each in found.heaviest if each.share >= SMALL_SHARE)
+    text += f". Most task time: {heaviest}"
+    if found.session_count > 1:
+        of = ", ".join(_session(each) for each in found.sessions if each.share >= SMALL_SHARE)
+        text += f". By session: {of}"
+    return text
+
+
+def _statement(found: remarks.HeavyStatement) -> str:
+    user = f" of {found.user}" if found.user else ""
+    said = f", {_cut(found.text)}" if found.text else ""
+    return f"{found.scope}{user} ({100 * found.share:.0f} %, {lasting(found.length_ms)}{said})"
+
+
+def _session(found: remarks.HeavySession) -> str:
+    name = (found.session or "unknown")[:8]
+    user = f" of {found.user}" if found.user else ""
+    return f"{name}{user} {100 * found.share:.0f} % ({counted(found.statements, 'statement')})"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_STATEMENT else f"{text[: LONGEST_STATEMENT - 1]}…"
 
 
 @SENTENCES.of(missing.UnreadParts)

@@ -17,6 +17,7 @@ import numpy as np
 from crystalperf.indexes.resources import CPU, DISK, NET, OTHER, with_other
 from crystalperf.query.execution.evidence import is_interval, sampled_sums
 from crystalperf.query.frameworks import OperatorFrame
+from crystalperf.query.frameworks.spark.engines import PYTHON_TIME, SPARK_TIMING, engine_of, timing_of
 from crystalperf.query.frameworks.spark.names import PIPELINE, TITLES, of_node, title
 from crystalperf.query.sql import summed
 from crystalperf.query.trace.records import Columns, Floats, integers, objects
@@ -29,15 +30,6 @@ ROUNDING_MS = 1e-6
 
 FEWEST_SAMPLES = 5
 """A stage with fewer samples is divided by its operators' metrics."""
-
-_EXCLUSIVE = ("sort time", "scan time", "shuffle write time", "fetch wait time", "exclusive time", "op time")
-"""Timing metrics of an operator's own work …"""
-
-PYTHON_TIME = "time to run Python workers"
-"""The metric of Python workers, which Spark 4.0 and newer have."""
-
-_INCLUSIVE = ("duration", "time in aggregation build", PYTHON_TIME)
-"""… and metrics that continue while it pulls rows from the operators below it."""
 
 _WRITES = ("shuffle write time", "shuffle bytes written", "shuffle records written", "data size")
 _READS = ("fetch wait time", "records read", "local bytes read", "remote bytes read", "local blocks read")
@@ -209,7 +201,7 @@ def _name(node: Node, plan: Sequence[Node]) -> str:
 
 
 def by_metrics(stage: str, plan: Sequence[Node], body_ms: Floats, names: tuple[str, ...]) -> list[Share]:
-    """Divide a stage's time by the timing metrics of its operators.
+    """Divide a stage's time by the timing metrics of its operators (engines.Timing).
 
     A metric that runs while rows are pulled from below includes their time too, so theirs is subtracted.  That of
     generated code continues while others use its rows, so the time measured above is subtracted as well.  Generated
@@ -217,7 +209,8 @@ def by_metrics(stage: str, plan: Sequence[Node], body_ms: Floats, names: tuple[s
     """
     size = len(plan)
     metrics = [node.metrics.get(stage, {}) for node in plan]
-    own = [sum(found.get(name, 0.0) for name in _EXCLUSIVE) for found in metrics]
+    known = [timing_of(node.name, node.what.kind) for node in plan]
+    own = [timing.own_ms(found) for timing, found in zip(known, metrics, strict=True)]
     above = [0.0] * size
     for node in plan:
         if node.parent_id is not None:
@@ -225,9 +218,10 @@ def by_metrics(stage: str, plan: Sequence[Node], body_ms: Floats, names: tuple[s
     below, timings = [0.0] * size, [0.0] * size
     for node in reversed(plan):
         place = node.node_id
-        inclusive = max((metrics[place].get(name, 0.0) for name in _INCLUSIVE), default=0.0)
+        inclusive = known[place].inclusive_ms(metrics[place])
         if node.what.kind == PIPELINE:
-            inclusive = 0.0 if _feeds_python(node, plan, metrics) else inclusive - above[place]
+            apart = _feeds_python(node, plan, metrics) or _only_converts(node, plan, metrics)
+            inclusive = 0.0 if apart else inclusive - above[place]
         timings[place] = own[place] + max(inclusive - below[place] - own[place], 0.0)
         if node.parent_id is not None:
             below[node.parent_id] += timings[place] + below[place]
@@ -269,6 +263,23 @@ def _feeds_python(node: Node, plan: Sequence[Node], metrics: Sequence[Mapping[st
             return False
         if node.what.kind == "python":
             return metrics[node.node_id].get(PYTHON_TIME, 0.0) > 0
+    return False
+
+
+def _only_converts(node: Node, plan: Sequence[Node], metrics: Sequence[Mapping[str, float]]) -> bool:
+    """Whether generated code only converts columns of an engine to rows for a timed operator of the same stage.
+
+    Its duration goes on until that operator has used the last row, so the time counts for the operator.
+    """
+    inside = [each for each in plan if each.pipeline == node.what.pipeline and each.what.kind != "inputadapter"]
+    if not inside or any(each.what.kind != "columnartorow" or engine_of(each.name) is None for each in inside):
+        return False
+    while node.parent_id is not None:
+        node = plan[node.parent_id]
+        if node.what.kind in ("exchange", "broadcastexchange"):
+            return False
+        if node.what.kind != PIPELINE and SPARK_TIMING.inclusive_ms(metrics[node.node_id]) > 0:
+            return True
     return False
 
 

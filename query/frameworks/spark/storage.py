@@ -20,6 +20,7 @@ from crystalperf.query.frameworks.spark.findings import (
     SmallOutput,
     WriteFewerFiles,
 )
+from crystalperf.query.frameworks.spark.lakehouse import table_of
 from crystalperf.query.frameworks.spark.memory import usable_bytes
 from crystalperf.query.frameworks.spark.settings import size_bytes
 from crystalperf.query.frameworks.spark.small_tasks import MAX_COST_MS
@@ -124,7 +125,17 @@ def _small_read(
     listing = listing_stages(connection)
     listed_ms = sum(each.facts.path_ms for each in details if each.facts.id in listing)
     stage, others, cost_ms = *_longest(stages), sum(map(off_cpu_ms, stages)) + listed_ms
-    return SmallFiles(cost_ms, "modelled", MergeFiles(), stage, others, int(files), read_bytes / files)
+    advice = _merging(connection, most)
+    return SmallFiles(cost_ms, "modelled", advice, stage, others, int(files), read_bytes / files)
+
+
+def _merging(connection: duckdb.DuckDBPyConnection, read: _Files) -> MergeFiles:
+    """The advice for the files that an operator read, with their table if it is one of a lakehouse format."""
+    rows = connection.execute(
+        "SELECT name, detail, location FROM operators WHERE scope_id = ? AND node_id = ?", [read.scope, read.node]
+    ).fetchall()
+    table = table_of(*rows[0]) if rows else None
+    return MergeFiles() if table is None else MergeFiles(table.format, table.name)
 
 
 def _small_written(details: Sequence[StageStats], counted: Iterable[_Files]) -> SmallOutput | None:

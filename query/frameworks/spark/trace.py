@@ -24,6 +24,9 @@ from crystalperf.indexes.schema import Table, read
 from crystalperf.query import sql
 from crystalperf.query.attribution.locality import CACHE_ROOT
 from crystalperf.query.attribution.storage import roots
+from crystalperf.query.frameworks.spark.engine_cpu import with_engine_cpu
+from crystalperf.query.frameworks.spark.engines import configured
+from crystalperf.query.frameworks.spark.fallbacks import Known, placed
 from crystalperf.query.frameworks.spark.log.collect import collect
 from crystalperf.query.frameworks.spark.log.tables import tables
 from crystalperf.query.frameworks.spark.scheduling import EARLIER_JOB, SHUFFLE
@@ -49,6 +52,9 @@ _FOLDER = re.compile(r" at /.*/")
 _NOWHERE = re.compile(r" at (<unknown>:0|NativeMethodAccessorImpl\.java:0|RBackendHandler\.scala:\d+)$")
 """Call sites without a line of Java: calls from Python or R, which use reflection."""
 
+_OF_CONNECT = "Spark Connect - session_id"
+"""The start of the description of a query of Spark Connect, which continues with the ids of its session and request."""
+
 ASSUMED_BPS = 125e6
 """Assumed bandwidth of results, bytes per second: 1 Gbps, because Spark's logs do not record it."""
 
@@ -73,16 +79,17 @@ def raw_tables() -> tuple[Table, ...]:
 def trace(found: RunTables) -> Trace:
     """The trace of the tables that log/tables.py makes."""
     stages, tasks, jobs = found["stages"], found["tasks"], found["jobs"]
+    computed = with_engine_cpu(tasks, found["operators"], found["operator_metrics"])
     keys = list(zip(_listed(stages, "stage_id"), _listed(stages, "attempt"), strict=True))
     run = {name: values.tolist()[0] for name, values in found["runs"].items()}
     properties = dict(zip(run["properties"]["key"], run["properties"]["value"], strict=True))
     return Trace(
         run={**run, "properties": properties, "measure": "makespan"},
         workers=_workers(found["executors"]),
-        scopes=_scopes(found["sql_executions"], jobs),
-        stages=_stages(stages, keys),
-        tasks=_tasks(tasks),
-        bounds=bounds(tasks, local=is_local(properties)),
+        scopes=_scopes(found["sql_executions"], jobs, found["statements"]),
+        stages=_stages(stages, keys, _texts(found["sql_executions"], found["statements"])),
+        tasks=_tasks(computed),
+        bounds=bounds(computed, local=is_local(properties)),
         dependencies=_dependencies(stages, keys, jobs),
         operators=_operators(found["operators"]),
         operator_stages=_operator_stages(found["operators"], stages, keys),
@@ -90,7 +97,8 @@ def trace(found: RunTables) -> Trace:
         stage_inputs=_stage_inputs(found["operators"], stages, keys, properties.get("spark.hadoop.fs.defaultFS") or ""),
         problems=tuple(Problem(**row) for row in _rows(found["import_stats"])),
         raw={
-            "spark_jobs": {name: values for name, values in jobs.items() if name != "error"},
+            "spark_jobs": {name: values for name, values in jobs.items() if name not in ("error", "statement")},
+            "spark_statements": _statements(found["statements"]),
             "spark_stages": _raw_stages(stages, keys),
             "spark_tasks": _raw_tasks(tasks),
             "spark_batches": found["batches"],
@@ -99,6 +107,8 @@ def trace(found: RunTables) -> Trace:
             "spark_driver_metrics": _driver_metrics(found["driver_metrics"]),
             "spark_settings": found["settings"],
             "spark_executor_metrics": _executor_metrics(found["peaks"]),
+            "spark_gpu_times": _gpu_times(found["gpu_times"]),
+            "spark_engine_operators": _engine_operators(found["operators"], found["fallback_reasons"], properties),
         },
     )
 
@@ -168,28 +178,57 @@ def _workers(executors: Columns) -> Columns:
     return {**found, "kind": objects(kinds)}
 
 
-def _scopes(queries: Columns, jobs: Columns) -> Columns:
-    rows = []
+def statement_scope(number: int | None) -> str | None:
+    """The id of a statement's scope."""
+    return None if number is None else f"statement:{number}"
+
+
+def _scopes(queries: Columns, jobs: Columns, statements: Columns) -> Columns:
+    rows: list[tuple[Any, ...]] = []
+    for each in _rows(statements):
+        scope = statement_scope(each["number"])
+        times = each["start_ms"], each["end_ms"]
+        status = "failed" if each["status"] == "canceled" else each["status"]
+        rows.append((scope, "statement", None, each["text"] or scope, None, *times, status, each["error"]))
+    known, texts = set(_listed(statements, "number")), _texts(queries, statements)
     for each in _rows(queries):
-        parent = None if each["root_sql_id"] in (None, each["sql_id"]) else scope_id(int(each["root_sql_id"]))
+        statement = statement_scope(each["statement"]) if each["statement"] in known else None
+        parent = statement if each["root_sql_id"] in (None, each["sql_id"]) else scope_id(int(each["root_sql_id"]))
         name = _NOWHERE.sub("", each["name"] or "") or f"query {each['sql_id']}"
+        if name.startswith(_OF_CONNECT):
+            name = texts.get(each["sql_id"], name)
         times = each["start_ms"], each["end_ms"]
         rows.append(
             (scope_id(each["sql_id"]), "sql", parent, name, each["call_site"], *times, each["status"], each["error"])
         )
     for each in _rows(jobs):
         times = each["submit_ms"], each["end_ms"]
-        parent = scope_id(each["sql_id"])
+        statement = statement_scope(each["statement"]) if each["statement"] in known else None
+        parent = scope_id(each["sql_id"]) or statement
         rows.append((f"job:{each['job_id']}", "job", parent, each["name"], None, *times, each["status"], each["error"]))
     return table("scope_id kind parent_id name call_site start_ms end_ms status error", rows, real="start_ms end_ms")
 
 
-def _stages(stages: Columns, keys: list[tuple[int, int]]) -> Columns:
+def _texts(queries: Columns, statements: Columns) -> dict[int, str]:
+    """The texts of statements by the ids of their queries, as far as known."""
+    texts = dict(zip(_listed(statements, "number"), _listed(statements, "text"), strict=True))
+    numbers = zip(_listed(queries, "sql_id"), _listed(queries, "statement"), strict=True)
+    return {sql_id: texts[number] for sql_id, number in numbers if texts.get(number)}
+
+
+def _statements(statements: Columns) -> Columns:
+    scopes = objects([statement_scope(each) for each in _listed(statements, "number")])
+    return {"scope_id": scopes, **{name: values for name, values in statements.items() if name != "number"}}
+
+
+def _stages(stages: Columns, keys: list[tuple[int, int]], texts: Mapping[int, str]) -> Columns:
     rows = list(_rows(stages))
     order = {key: rank for rank, key in enumerate(sorted({_turn(each) for each in rows}))}
     names = []
     for each in rows:
         place = _readable(each["name"] or f"stage {each['stage_id']}")
+        if place.startswith(_OF_CONNECT):
+            place = texts.get(each["sql_id"], "Spark Connect")
         names.append(f"{each['kind']}: {place}" if each["kind"] else place)
     return {
         "stage_id": objects([stage_key(*key) for key in keys]),
@@ -335,6 +374,28 @@ def _operator_metrics(metrics: Columns) -> Columns:
 def _driver_metrics(metrics: Columns) -> Columns:
     scopes = objects([scope_id(each) for each in _listed(metrics, "sql_id")])
     return {"scope_id": scopes, **{name: metrics[name] for name in ("node_id", "name", "unit", "value")}}
+
+
+def _engine_operators(operators: Columns, reasons: Columns, properties: Mapping[str, str]) -> Columns:
+    """Where the operators of plans with an engine ran."""
+    engine = configured(properties)
+    given: dict[int, dict[str, list[str]]] = {}
+    for each in _rows(reasons):
+        given.setdefault(each["sql_id"], {}).setdefault(each["name"], []).append(each["reason"])
+    plans: dict[int, list[Known]] = {}
+    for each in _rows(operators):
+        plans.setdefault(each["sql_id"], []).append(Known(each["node_id"], each["parent_id"], each["name"]))
+    rows = [
+        (scope_id(sql_id), each.node_id, each.engine, each.ran_in, each.named, each.fallback, each.reason)
+        for sql_id, plan in plans.items()
+        for each in placed(plan, engine, given.get(sql_id, {}))
+    ]
+    return table("scope_id node_id engine ran_in named fallback reason", rows, whole="node_id fallback")
+
+
+def _gpu_times(times: Columns) -> Columns:
+    ids = zip(_listed(times, "stage_id"), _listed(times, "attempt"), strict=True)
+    return {"stage_id": objects([stage_key(*key) for key in ids]), **{it: times[it] for it in ("held_ms", "waited_ms")}}
 
 
 def _executor_metrics(peaks: Columns) -> Columns:

@@ -16,6 +16,7 @@ from crystalperf.query.diagnose.stage_statistics import Diagnosis
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark import results, streaming
 from crystalperf.query.frameworks.spark.advise import (
+    engines,
     executors,
     files,
     joins,
@@ -71,6 +72,7 @@ def _candidates(connection: duckdb.DuckDBPyConnection, execution: Execution, dia
         *partitions.collections(cuts),
         *partitions.listings(properties, [each for each in every if each.detail.facts.id in listing]),
         *_of_plans(connection, execution, diagnosis),
+        *engines.candidates(connection, on_path.details, properties),
         *rows.skew(properties, on_path),
         *rows.windows(on_path),
         *memory.short(execution, on_path.details, debug),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -22,9 +22,12 @@ from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks.spark.failures import cause, loss
 from crystalperf.query.frameworks.spark.log import events as spark
 from crystalperf.query.frameworks.spark.log.arrays import array_of, event_batches
+from crystalperf.query.frameworks.spark.log.gpu import GpuTimes, gpu_times
 from crystalperf.query.frameworks.spark.log.micro_batches import Batches
 from crystalperf.query.frameworks.spark.log.peaks import Peaks
+from crystalperf.query.frameworks.spark.log.reasons import MAX_REASONS, Reason, in_plan, of_gluten
 from crystalperf.query.frameworks.spark.log.second import BatchResult, Second
+from crystalperf.query.frameworks.spark.log.statements import STATEMENT_EVENTS, Statements
 from crystalperf.query.inputs.containers import Batch, LogFile
 from crystalperf.query.trace.records import Problems, coded, shortened
 from crystalperf.query.trace.redaction import HIDDEN, is_secret
@@ -35,6 +38,7 @@ _CHUNK = 4_096  # tasks buffered as rows before they become columns
 _LARGEST_INT = 1 << 31
 _LARGEST_LONG = 1 << 53  # of ids that are long in Spark; larger ones no float holds
 MAX_ATTEMPTS = 1 << 16  # of one stage
+_MAX_TAGS = 10  # of one job or query
 _MAX_TEXTS = 10_000  # distinct reasons for the end of tasks
 
 STATUS = ("succeeded", "failed", "killed", "unfinished", "resubmitted")
@@ -58,7 +62,8 @@ _KEPT_PROPERTIES = re.compile(
     r"|sql\.(shuffle\.partitions|autoBroadcastJoinThreshold|exchange\.reuse|join\.preferSortMergeJoin|adaptive\.[\w.]+)"
     r"|sql\.files\.(maxPartitionBytes|openCostInBytes)|profiler\.[\w.]+|hadoop\.fs\.defaultFS"
     r"|sql\.execution\.pythonUDF\.arrow\.enabled|python\.worker\.reuse"
-    r"|plugins|rapids\.sql\.enabled|(executor|task)\.resource\.gpu\.amount"
+    r"|plugins|sql\.(extensions|extendedExplainProviders)|(rapids\.sql|comet|gluten|gluten\.ui|auron)\.enabled"
+    r"|rapids\.sql\.explain|(executor|task)\.resource\.gpu\.amount"
     r"|repl\.class\.uri|databricks\.clusterSource)"
 )
 _URL = re.compile(r"[a-z][a-z0-9+]{1,15}:/")
@@ -67,7 +72,10 @@ _NUMBER = re.compile(rb'"?(\d{1,18})"?')
 KINDS = ("scan", "cached", "shuffle read", "shuffle write", "broadcast", "python", "output")
 """Kinds of data that tasks of a stage may read and write, in the order of output."""
 
-_SCANS = re.compile(r"^(Batch)?Scan\b|FileScan|HadoopRDD|FileScanRDD|DataSourceRDD|JDBCRDD|TableScan")
+_SCANS = re.compile(
+    r"^(Batch|Gpu|Photon|Comet\w*|Native\w*)?Scan\b|Scan(Exec)?Transformer|FileScan|HadoopRDD|FileScanRDD|DataSourceRDD"
+    r"|JDBCRDD|TableScan"
+)
 _PYTHON = re.compile(r"Python|Pandas|ArrowEval|InArrow")
 _SHUFFLED = re.compile(r"Shuffled|CoGroupedRDD|AQEShuffleRead|CustomShuffleReader")
 
@@ -81,6 +89,7 @@ class Job:
     call_site: str | None = None
     sql_id: int | None = None
     group: str | None = None
+    tags: tuple[str, ...] = ()
     end: float | None = None
     result: str | None = None
     error: str | None = None
@@ -105,6 +114,7 @@ class Stage:
     location: str | None = None
     kept: dict[int, int] = field(default_factory=dict)  # RDDs cached in executors' memory, and their partitions
     kind: str | None = None
+    gpu: GpuTimes | None = None
     barrier: bool = False  # whether its tasks start together
     ran: bool = False
     completed: bool = False
@@ -130,6 +140,7 @@ class SqlQuery:
     name: str | None
     call_site: str | None
     start: float | None
+    tags: tuple[str, ...] = ()
     end: float | None = None
     error: str | None = None
     records_errors: bool = False  # its end records errors, as in Spark 3.4 and newer
@@ -192,6 +203,7 @@ class LoggedRun:
     plans: dict[int, Raw] = field(default_factory=dict)
     operators: dict[int, list[spark.Operator]] = field(default_factory=dict)
     driver_metrics: dict[tuple[int, int], float] = field(default_factory=dict)  # by query and accumulator
+    fallback_reasons: dict[int, list[Reason]] = field(default_factory=dict)  # of operators on the JVM, by query
     running: dict[float, spark.TaskStart | bytes] = field(default_factory=dict)
     left_out: Parts = _UNKNOWN
     rows: bytearray = field(default_factory=lambda: bytearray(_CHUNK * _ROW.size))
@@ -202,6 +214,7 @@ class LoggedRun:
     localities: Texts = field(default_factory=Texts)
     reasons: Texts = field(default_factory=Texts)
     batches: Batches = field(default_factory=Batches)
+    statements: Statements = field(default_factory=Statements)
     peaks: Peaks = field(default_factory=Peaks)
 
     def add(self, name: str, severity: Any, meaning: str, count: int = 1, where: str | None = None) -> None:
@@ -472,6 +485,7 @@ def _on_stage_completed(run: LoggedRun, event: spark.StageCompleted) -> None:
     metrics = [each for each in accumulables if each.name is None or not each.name.startswith("internal.metrics.")]
     stage.accumulators = sorted(set(spark.whole_numbers((each.accumulator_id for each in metrics), _LARGEST_LONG)))
     stage.metric_values = _values(metrics)
+    stage.gpu = gpu_times(metrics)
     stage.kind = _kind(event.info, {each.name or "" for each in accumulables})
     run.stages[stage.stage_id, stage.attempt] = stage
 
@@ -535,7 +549,7 @@ def _kind(info: spark.StageInfo, metrics: set[str]) -> str:
         "cached": cached or any("InMemoryTableScan" in name for name in names),
         "shuffle read": shuffle_read or any(_SHUFFLED.search(name) for name in names),
         "shuffle write": any(name.startswith("internal.metrics.shuffle.write.") for name in metrics),
-        "broadcast": any(name.startswith("BroadcastExchange") for name in names),
+        "broadcast": any("BroadcastExchange" in name for name in names),
         "python": any(_PYTHON.search(name) for name in names | metrics),
         "output": "internal.metrics.output.bytesWritten" in metrics,
     }
@@ -564,10 +578,17 @@ def _on_job_start(run: LoggedRun, event: spark.JobStart) -> None:
         given = event.properties
         job.sql_id = int(given.sql_id) if given.sql_id and re.fullmatch(r"[0-9]{1,15}", given.sql_id) else None
         job.group, job.call_site = shortened(given.job_group), shortened(given.call_site)
+        job.tags = _tags(given.job_group, (given.tags or "").split(","))
         job.name = shortened(given.description) or job.call_site or job.name
     run.jobs.setdefault(job.job_id, job)
     for stage in infos:
         run.planned.setdefault(stage.stage_id, stage)
+
+
+def _tags(group: str | None, tags: Iterable[str]) -> tuple[str, ...]:
+    """The group and the tags by which a server marks the work of a statement."""
+    found = [tag for each in (group, *tags) if (tag := shortened(each))]
+    return tuple(found[:_MAX_TAGS])
 
 
 def _on_job_end(run: LoggedRun, event: spark.JobEnd) -> None:
@@ -684,20 +705,30 @@ def _on_sql_start(run: LoggedRun, event: spark.SqlStart) -> None:
         raise _IncompleteError("SQL query")
     root = spark.whole_number(event.root_sql_id, _LARGEST_LONG)
     first_line = (event.details or "").partition("\n")[0]
-    run.sql.setdefault(sql_id, SqlQuery(sql_id, root, shortened(event.description), shortened(first_line), event.time))
+    tags = _tags(event.job_group, event.tags or ())
+    query = SqlQuery(sql_id, root, shortened(event.description), shortened(first_line), event.time, tags)
+    run.sql.setdefault(sql_id, query)
     for key, value in (event.modified or {}).items():
         if value is None or not _KEPT_PROPERTIES.fullmatch(key) or run.set_by.get(key) == "session":
             continue
         if run.properties.get(key) != _kept_value(key, value):
             run.properties[key] = _kept_value(key, value)
             run.set_by[key] = "session"
-    _keep_plan(run, sql_id, event.plan)
+    _keep_plan(run, sql_id, event)
 
 
 def _on_sql_plan(run: LoggedRun, event: spark.SqlPlanUpdate) -> None:
     sql_id = spark.whole_number(event.sql_id, _LARGEST_LONG)
     if sql_id is not None:
-        _keep_plan(run, sql_id, event.plan)
+        _keep_plan(run, sql_id, event)
+
+
+def _on_gluten_fallback(run: LoggedRun, event: spark.GlutenFallback) -> None:
+    sql_id = spark.whole_number(event.sql_id, _LARGEST_LONG)
+    if sql_id is None:
+        raise _IncompleteError("SQL query")
+    known = run.fallback_reasons.setdefault(sql_id, [])
+    known += list(of_gluten(event.reasons or {}))[: MAX_REASONS - len(known)]
 
 
 def _on_sql_end(run: LoggedRun, event: spark.SqlEnd) -> None:
@@ -729,10 +760,17 @@ def _on_query_progress(run: LoggedRun, event: spark.QueryProgress) -> None:
         raise _IncompleteError("streaming batch")
 
 
-def _keep_plan(run: LoggedRun, sql_id: int, plan: Raw) -> None:
+def _on_statement(run: LoggedRun, event: spark.Event) -> None:
+    if not run.statements.add(event):
+        raise _IncompleteError("statement")
+
+
+def _keep_plan(run: LoggedRun, sql_id: int, event: spark.SqlStart | spark.SqlPlanUpdate) -> None:
     """Keep the last plan undecoded: adaptive execution logs many, each up to megabytes."""
-    if bytes(plan) not in (b"", b"null"):
-        run.plans[sql_id] = plan.copy()  # a copy, because a slice would hold the whole line in memory
+    if bytes(event.plan) not in (b"", b"null"):
+        run.plans[sql_id] = event.plan.copy()  # a copy, because a slice would hold the whole line in memory
+    if (reasons := in_plan(event.plan_text)) is not None:
+        run.fallback_reasons[sql_id] = reasons
 
 
 def _read_plan(run: LoggedRun, sql_id: int) -> None:
@@ -770,7 +808,9 @@ _HANDLERS: dict[type, Callable[[LoggedRun, Any], None]] = {
     spark.ApplicationEnd: _on_application_end,
     spark.SqlStart: _on_sql_start,
     spark.SqlPlanUpdate: _on_sql_plan,
+    spark.GlutenFallback: _on_gluten_fallback,
     spark.SqlEnd: _on_sql_end,
     spark.SqlDriverMetrics: _on_driver_metrics,
     spark.QueryProgress: _on_query_progress,
+    **dict.fromkeys(STATEMENT_EVENTS, _on_statement),
 }

@@ -206,6 +206,7 @@ class Properties(Struct, gc=False):
     description: str | None = field(name="spark.job.description", default=None)
     call_site: str | None = field(name="callSite.short", default=None)
     pool: str | None = field(name="spark.scheduler.pool", default=None)
+    tags: str | None = field(name="spark.job.tags", default=None)
 
 
 class StageSubmitted(Event, gc=False):
@@ -313,13 +314,24 @@ class SqlStart(Event, gc=False):
     description: str | None = None
     details: str | None = None
     plan: Raw = field(name="sparkPlanInfo", default=Raw())
+    plan_text: Raw = field(name="physicalPlanDescription", default=Raw())
     time: float | None = None
     modified: dict[str, str | None] | None = field(name="modifiedConfigs", default=None)
+    tags: list[str] | None = field(name="jobTags", default=None)
+    job_group: str | None = field(name="jobGroupId", default=None)
 
 
 class SqlPlanUpdate(Event, gc=False):
     sql_id: float | None = field(name="executionId", default=None)
     plan: Raw = field(name="sparkPlanInfo", default=Raw())
+    plan_text: Raw = field(name="physicalPlanDescription", default=Raw())
+
+
+class GlutenFallback(Event, gc=False):
+    """Why Gluten left operators of a plan, or of a part of it that adaptive execution replanned, on the JVM."""
+
+    sql_id: float | None = field(name="executionId", default=None)
+    reasons: dict[str, str | None] | None = field(name="fallbackNodeToReason", default=None)
 
 
 class SqlEnd(Event, gc=False):
@@ -381,6 +393,71 @@ class QueryProgress(Event, gc=False):
     progress: StreamProgress | None = None
 
 
+class ConnectStarted(Event, gc=False):
+    """A Spark Connect server received a request; its jobs and queries have the tag."""
+
+    statement_id: str | None = field(name="operationId", default=None)
+    tag: str | None = field(name="jobTag", default=None)
+    session_id: str | None = field(name="sessionId", default=None)
+    user: str | None = field(name="userId", default=None)
+    text: str | None = field(name="statementText", default=None)
+    time: float | None = field(name="eventTime", default=None)
+
+
+class ConnectEnded(Event, gc=False):
+    statement_id: str | None = field(name="operationId", default=None)
+    time: float | None = field(name="eventTime", default=None)
+
+
+class ConnectFinished(ConnectEnded, gc=False):
+    row_count: float | None = field(name="producedRowCount", default=None)
+
+
+class ConnectFailed(ConnectEnded, gc=False):
+    error: str | None = field(name="errorMessage", default=None)
+
+
+class ConnectCanceled(ConnectEnded, gc=False):
+    """A client interrupted the request."""
+
+
+class ConnectClosed(ConnectEnded, gc=False):
+    """The client has all of its results."""
+
+
+class ThriftStarted(Event, gc=False):
+    """A Thrift server received a statement; its jobs are in the group."""
+
+    statement_id: str | None = field(name="id", default=None)
+    tag: str | None = field(name="groupId", default=None)
+    session_id: str | None = field(name="sessionId", default=None)
+    user: str | None = field(name="userName", default=None)
+    text: str | None = field(name="statement", default=None)
+    time: float | None = field(name="startTime", default=None)
+
+
+class ThriftEnded(Event, gc=False):
+    statement_id: str | None = field(name="id", default=None)
+    time: float | None = field(name="finishTime", default=None)
+
+
+class ThriftFinished(ThriftEnded, gc=False):
+    """All results of a statement are there."""
+
+
+class ThriftFailed(ThriftEnded, gc=False):
+    error: str | None = field(name="errorMsg", default=None)
+
+
+class ThriftCanceled(ThriftEnded, gc=False):
+    """A client canceled the statement, or it ran into its timeout."""
+
+
+class ThriftClosed(Event, gc=False):
+    statement_id: str | None = field(name="id", default=None)
+    time: float | None = field(name="closeTime", default=None)
+
+
 class Metric(Struct, gc=False):
     accumulator_id: float | None = field(name="accumulatorId", default=None)
     name: str | None = None
@@ -411,6 +488,8 @@ class Operator(NamedTuple):
 
 
 _SQL = "org.apache.spark.sql.execution.ui.SparkListener"
+_CONNECT = "org.apache.spark.sql.connect.service.SparkListenerConnectOperation"
+_THRIFT = "org.apache.spark.sql.hive.thriftserver.ui.SparkListenerThriftServerOperation"
 _TYPES: dict[str, type[Event]] = {
     "SparkListenerTaskStart": TaskStart,
     "SparkListenerTaskEnd": TaskEnd,
@@ -434,13 +513,27 @@ _TYPES: dict[str, type[Event]] = {
     _SQL + "SQLExecutionEnd": SqlEnd,
     _SQL + "DriverAccumUpdates": SqlDriverMetrics,
     "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent": QueryProgress,
+    _CONNECT + "Started": ConnectStarted,
+    _CONNECT + "Finished": ConnectFinished,
+    _CONNECT + "Failed": ConnectFailed,
+    _CONNECT + "Canceled": ConnectCanceled,
+    _CONNECT + "Closed": ConnectClosed,
+    _THRIFT + "Start": ThriftStarted,
+    _THRIFT + "Finish": ThriftFinished,
+    _THRIFT + "Error": ThriftFailed,
+    _THRIFT + "Canceled": ThriftCanceled,
+    _THRIFT + "Timeout": ThriftCanceled,
+    _THRIFT + "Closed": ThriftClosed,
+    "org.apache.gluten.events.GlutenPlanFallbackEvent": GlutenFallback,
+    "io.glutenproject.events.GlutenPlanFallbackEvent": GlutenFallback,  # before Gluten 1.2
 }
 
-# Spark's own events without data for the tables.
+# Events of Spark, and of engines, without data for the tables.
 _PASSED_OVER = re.compile(
     r"SparkListener(BlockManagerRemoved|UnpersistRDD|BlockUpdated|TaskGettingResult"
     r"|SpeculativeTaskSubmitted|.*(Blacklisted|Excluded|Unexcluded|Unblacklisted)(ForStage)?)"
     r"|org\.apache\.spark\.scheduler\.SparkListener.*|org\.apache\.spark\.sql\..*|org\.apache\.spark\.streaming\..*"
+    r"|com\.nvidia\.spark\.rapids\..*|(org\.apache\.gluten|io\.glutenproject|org\.apache\.auron)\..*"
 )
 USER_IN_URL = re.compile(r"//[^/@\s]*@")
 """User information before the host of an address, which may contain a password."""

@@ -32,6 +32,7 @@ from crystalperf.query.frameworks.spark.log.collect import (
 )
 from crystalperf.query.frameworks.spark.log.peaks import NAMES
 from crystalperf.query.frameworks.spark.log.slot_waits import Provider, Ran, Submitted, slot_waits
+from crystalperf.query.frameworks.spark.log.statements import number_of
 from crystalperf.query.frameworks.spark.memory import heap_bytes
 from crystalperf.query.frameworks.spark.settings import number, size_bytes, unread, version_number
 from crystalperf.query.trace.arrays import members
@@ -61,8 +62,8 @@ _MAX_CORES = 10_000  # of one executor; machines have some hundred, and each cos
 
 
 def tables(run: LoggedRun) -> RunTables:
-    """The tables runs, executors, sql_executions, operators, operator_metrics, driver_metrics, jobs, stages,
-    tasks, batches, stream_sources, stream_states and import_stats.
+    """The tables runs, executors, sql_executions, operators, operator_metrics, driver_metrics, fallback_reasons,
+    gpu_times, jobs, stages, tasks, batches, stream_sources, stream_states, statements and import_stats.
 
     Columns that samples and the analysis fill are left out.
     """
@@ -84,12 +85,15 @@ def tables(run: LoggedRun) -> RunTables:
         "operators": _operators(run),
         "operator_metrics": _operator_metrics(run, stages),
         "driver_metrics": _driver_metrics(run),
+        "fallback_reasons": _fallback_reasons(run),
+        "gpu_times": _gpu_times(stages),
         "peaks": table(f"executor_id stage_id attempt {' '.join(NAMES)}", run.peaks.rows(), whole=" ".join(NAMES)),
         "settings": table("name set_by", sorted(run.set_by.items())),
         "jobs": _jobs(run, clock),
         "stages": _with_waits(_stages(run, stages, tasks, clock), run, stages, tasks, executors, clock),
         "tasks": tasks.columns(clock),
         "batches": run.batches.columns(clock.relative),
+        "statements": run.statements.columns(clock.relative, clock.after),
         "stream_sources": run.batches.source_columns(clock.relative),
         "stream_states": run.batches.state_columns(clock.relative),
     }
@@ -133,6 +137,8 @@ def _leave_out_far_times(run: LoggedRun, tasks: _Tasks) -> None:
         stage.submit, stage.end = kept(stage.submit), kept(stage.end)
     for query in run.sql.values():
         query.start, query.end = kept(query.start), kept(query.end)
+    for statement in run.statements:
+        statement.start, statement.end, statement.closed = map(kept, (statement.start, statement.end, statement.closed))
     added = [each.added for name, each in run.executors.items() if each.added and name != "driver"]
     if len(added) < 2 or any(low <= each <= high for each in added):  # else they are all of another clock
         for executor in run.executors.values():
@@ -995,6 +1001,7 @@ def _memory_bytes(run: LoggedRun, executor: Executor, ran_tasks: bool) -> float 
 
 
 def _sql_executions(run: LoggedRun, clock: _Clock) -> Columns:
+    marked = run.statements.numbers()
     sites: dict[int, str] = {}
     for job in run.jobs.values():
         if job.sql_id is not None and job.call_site:
@@ -1020,9 +1027,10 @@ def _sql_executions(run: LoggedRun, clock: _Clock) -> Columns:
             status = "unfinished"
         elif not query.records_errors and query.sql_id in failed:
             status, error = "failed", failed[query.sql_id]
-        rows.append((query.sql_id, query.root, query.name, site, start, end, status, error))
-    names = "sql_id root_sql_id name call_site start_ms end_ms status error"
-    return table(names, rows, whole="sql_id root_sql_id", real="start_ms end_ms")
+        statement = number_of(query.tags, marked)
+        rows.append((query.sql_id, query.root, query.name, site, start, end, status, error, statement))
+    names = "sql_id root_sql_id name call_site start_ms end_ms status error statement"
+    return table(names, rows, whole="sql_id root_sql_id statement", real="start_ms end_ms")
 
 
 def _operators(run: LoggedRun) -> Columns:
@@ -1074,13 +1082,31 @@ def _driver_metrics(run: LoggedRun) -> Columns:
     return table("sql_id node_id name unit value", rows, whole="sql_id node_id", real="value")
 
 
+def _fallback_reasons(run: LoggedRun) -> Columns:
+    """Why operators stayed on the JVM, in the order of the plan."""
+    rows = [(sql_id, name, reason) for sql_id, found in sorted(run.fallback_reasons.items()) for name, reason in found]
+    return table("sql_id name reason", rows, whole="sql_id")
+
+
+def _gpu_times(stages: list[Stage]) -> Columns:
+    rows = [(each.stage_id, each.attempt, *each.gpu) for each in stages if each.gpu is not None]
+    return table("stage_id attempt held_ms waited_ms", rows, whole="stage_id attempt", real="held_ms waited_ms")
+
+
 def _metrics(run: LoggedRun) -> Iterator[tuple[int, int, int, str, str, float]]:
     """(query, operator, accumulator, name, unit, factor of its values) of all metrics of operators."""
     for sql_id, plan in sorted(run.operators.items()):
         for each in plan:
             for accumulator_id, name, kind in each.metrics:
-                if kind in _METRIC_UNITS:
-                    yield sql_id, each.node_id, accumulator_id, name, *_METRIC_UNITS[kind]
+                if unit := _METRIC_UNITS.get(kind) or _unit_of_source(kind, name):
+                    yield sql_id, each.node_id, accumulator_id, name, *unit
+
+
+def _unit_of_source(kind: str, name: str) -> tuple[str, float] | None:
+    """The unit of a metric that a data source of its own defines, such as Iceberg, by its name; None for others."""
+    if not kind.startswith("v2Custom_"):
+        return None
+    return ("ms", 1.0) if name.endswith("(ms)") else ("bytes", 1.0) if name.endswith("(bytes)") else ("count", 1.0)
 
 
 _METRIC_UNITS = {
@@ -1092,7 +1118,7 @@ _METRIC_UNITS = {
 
 
 def _jobs(run: LoggedRun, clock: _Clock) -> Columns:
-    rows = []
+    marked, rows = run.statements.numbers(), []
     for job in run.jobs.values():
         submit = clock.relative(job.submit)
         if submit is None:
@@ -1107,11 +1133,11 @@ def _jobs(run: LoggedRun, clock: _Clock) -> Columns:
             end = clock.after(submit, max(ends, default=None))
             meaning = "jobs without a valid end time got that of their last stage"
             run.add("job_end_repaired", "info", meaning, where=f"job {job.job_id}")
-        rows.append(
-            (job.job_id, job.name, job.sql_id, job.group, submit, end, _job_status(job), job.error, job.stage_ids)
-        )
-    names = "job_id name sql_id job_group submit_ms end_ms status error stage_ids"
-    return table(names, rows, whole="job_id sql_id", real="submit_ms end_ms")
+        ended = (submit, end, _job_status(job), job.error)
+        statement = number_of(job.tags, marked)
+        rows.append((job.job_id, job.name, job.sql_id, job.group, *ended, job.stage_ids, statement))
+    names = "job_id name sql_id job_group submit_ms end_ms status error stage_ids statement"
+    return table(names, rows, whole="job_id sql_id statement", real="submit_ms end_ms")
 
 
 def _job_status(job: Job) -> str:

@@ -1,0 +1,1 @@
+"""Runs of Spark with Comet, which runs operators in native code: each job with and without it."""

@@ -1,0 +1,96 @@
+"""Task time of engines that ran operators of plans, and of what stayed on the JVM (views/spark_fallbacks.sql)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import duckdb
+
+from crystalperf.indexes.resources import with_other
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.frameworks.spark.engines import BY_KEY, SPILLS
+from crystalperf.query.frameworks.spark.remarks import EngineUse
+
+
+@dataclass(frozen=True)
+class FallbackTime:
+    """The task time of a fallback in a stage, ms."""
+
+    scope: str
+    number: int
+    engine: str
+    stage: str
+    operators: tuple[str, ...]
+    reason: str | None
+    jvm_ms: float
+    conversion_ms: float
+
+
+def fallback_times(connection: duckdb.DuckDBPyConnection) -> list[FallbackTime]:
+    """All fallbacks of a run, by the stages in which they took time."""
+    rows = connection.execute(
+        f"""
+        SELECT scope_id, fallback, engine, stage_id, operators, reason, jvm_ms, conversion_ms
+        FROM ({_view().format(plus_ms=_plus_ms(connection))})
+        WHERE stage_id IS NOT NULL
+        """
+    ).fetchall()
+    return [
+        FallbackTime(scope, number, engine, stage, tuple(operators or ()), *rest)
+        for scope, number, engine, stage, operators, *rest in rows
+    ]
+
+
+def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[EngineUse]:
+    """The share of an engine in the task time of a scope, if one ran operators of its plans."""
+    stages = [each.stage_id for each in execution.dag.stages]
+    rows = connection.execute(
+        f"""
+        WITH placed AS (
+            SELECT t.stage_id, engine, ran_in, {_plus_ms(connection)} AS ms
+            FROM operator_times AS t LEFT JOIN spark_engine_operators USING (scope_id, node_id)
+            WHERE list_contains($stages, t.stage_id)
+        )
+        SELECT
+            max(engine),
+            sum(ms),
+            coalesce(sum(ms) FILTER (ran_in = 'engine'), 0),
+            coalesce(sum(ms) FILTER (ran_in = 'jvm'), 0),
+            coalesce(sum(ms) FILTER (ran_in = 'conversion'), 0)
+        FROM placed WHERE stage_id IN (SELECT stage_id FROM placed WHERE engine IS NOT NULL)
+        """,
+        {"stages": stages},
+    ).fetchall()
+    engine, task_ms, *parts_ms = rows[0]
+    if engine is None or not task_ms:
+        return []
+    ((spilled,),) = connection.execute(
+        """
+        SELECT coalesce(sum(value), 0)
+        FROM operator_metrics AS m JOIN spark_engine_operators AS e USING (scope_id, node_id)
+        WHERE e.ran_in = 'engine' AND list_contains($names, m.name) AND list_contains($stages, m.stage_id)
+        """,
+        {"names": sorted(SPILLS), "stages": stages},
+    ).fetchall()
+    gpu_ms = connection.execute(
+        """
+        SELECT coalesce(sum(held_ms), 0), coalesce(sum(waited_ms), 0)
+        FROM spark_gpu_times WHERE list_contains($stages, stage_id)
+        """,
+        {"stages": stages},
+    ).fetchall()[0]
+    times_ms = [float(each) for each in (task_ms, *parts_ms)]
+    return [EngineUse(BY_KEY[engine].title, *times_ms, float(spilled), *map(float, gpu_ms))]
+
+
+def _plus_ms(connection: duckdb.DuckDBPyConnection) -> str:
+    """The sum of the times of operator_times, as an expression."""
+    names = [each for (each,) in connection.execute("SELECT name FROM resources").fetchall()]
+    return " + ".join(f"{each}_ms" for each in with_other(names))
+
+
+@cache
+def _view() -> str:
+    return files(__package__).joinpath("views", "spark_fallbacks.sql").read_text(encoding="utf-8")

@@ -1,0 +1,91 @@
+"""Tables of Delta and Iceberg: their changes, and how their small files are merged."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+import duckdb
+
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.frameworks.spark.findings import MergeScan, NarrowMerge
+from crystalperf.query.frameworks.spark.remarks import TableChange
+from crystalperf.query.results.findings import Finding
+
+Format = Literal["delta", "iceberg"]
+
+MOST_UNCHANGED = 0.5
+"""Share of unchanged files among the scanned ones from which a narrower condition of a MERGE is worth advice."""
+
+FEWEST_FILES = 20
+"""With fewer scanned files, skipping some saves little."""
+
+_DELTA = re.compile(r"^(Tahoe\w*FileIndex|PreparedDeltaFileIndex)\b")
+_TABLE = re.compile(r"^(?:Scan \S+|BatchScan) (?P<table>\S.*)$")
+_ICEBERG = re.compile(r"\(branch=\w+\) \[filters=")
+
+
+@dataclass(frozen=True)
+class LakeTable:
+    """A table of a lakehouse format, by the operator that scans it; `name` is None for a table that is only a path."""
+
+    format: Format
+    name: str | None
+
+
+def table_of(name: str | None, detail: str | None, location: str | None) -> LakeTable | None:
+    """The lakehouse table that an operator scans; None for other operators."""
+    found = _TABLE.match(name or "")
+    table = found["table"].strip() if found else None
+    if _DELTA.match(location or ""):
+        return LakeTable("delta", table)
+    if (name or "").startswith("BatchScan ") and _ICEBERG.search(detail or ""):
+        return LakeTable("iceberg", table)
+    return None
+
+
+def changes(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> list[TableChange]:
+    """The MERGE, UPDATE and DELETE commands within an interval, the longest first."""
+    rows = connection.execute(
+        f"""
+        SELECT c.* FROM ({_view()}) AS c JOIN scopes USING (scope_id)
+        WHERE start_ms < $end AND coalesce(end_ms, $end) > $start
+        ORDER BY whole_ms DESC, c.scope_id
+        """,
+        {"start": start_ms, "end": end_ms},
+    ).fetchall()
+    return [TableChange(*row) for row in rows]
+
+
+def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[TableChange]:
+    """The longest change of a table within a scope, with the number of the others."""
+    found = changes(connection, execution.scope.start_ms, execution.scope.end_ms)
+    return [replace(found[0], others=len(found) - 1)] if found else []
+
+
+def merge_scans(connection: duckdb.DuckDBPyConnection) -> list[Finding]:
+    """MERGE commands that scanned mostly files which they did not change: skipping these saves at most their share of
+    the scan."""
+    found = [
+        each
+        for each in changes(connection, 0.0, float("inf"))
+        if each.operation == "merge" and each.scan_ms and (each.files_scanned or 0) >= FEWEST_FILES
+    ]
+    cost_ms = {
+        each.scope: (each.scan_ms or 0.0) * (1.0 - min(each.files_removed / (each.files_scanned or 1), 1.0))
+        for each in found
+        if each.files_removed <= (1.0 - MOST_UNCHANGED) * (each.files_scanned or 0)
+    }
+    if not cost_ms:
+        return []
+    worst = max((each for each in found if each.scope in cost_ms), key=lambda each: cost_ms[each.scope])
+    counts = (worst.files_scanned or 0, worst.files_removed)
+    return [MergeScan(sum(cost_ms.values()), "modelled", NarrowMerge(), worst.scope, worst.table, *counts)]
+
+
+@cache
+def _view() -> str:
+    return files(__package__).joinpath("views", "spark_table_changes.sql").read_text(encoding="utf-8")
