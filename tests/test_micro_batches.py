@@ -73,6 +73,13 @@ def test_noise_widens_the_range_of_the_time_of_a_row() -> None:
     assert noisy.row_range[0] <= ROW_MS <= noisy.row_range[1]
 
 
+def test_larger_batches_that_are_faster_at_random_leave_room_for_a_time_of_a_row() -> None:
+    counts = [4e3, 8e3, 12e3, 16e3, 10e3] * 4
+    found = replace(batches(counts), time_ms=1000 - 0.01 * np.array(counts)).cost
+    assert found.row_range[0] == 0 < found.row_ms < found.row_range[1]
+    assert found.fixed_ms < found.time_ms
+
+
 @pytest.mark.parametrize("counts", [[1e4] * 20, [1e4, 10_200, 9_900, 1e4, 1e4], [5e3, 2e4, 1e4, 8e3]])
 def test_alike_or_few_batches_leave_the_time_of_a_row_open(counts: list[float]) -> None:
     found = batches(counts)
@@ -87,11 +94,11 @@ def test_alike_or_few_batches_leave_the_time_of_a_row_open(counts: list[float]) 
 
 def test_the_interval_is_that_of_the_trigger_until_a_batch_takes_longer() -> None:
     cost = BatchCost(rows=1000, time_ms=400, row_ms=0.2, row_range=(0.2, 0.2), mean_sd=0.0)
-    assert cost.settled(1.0, 1000.0) == (1000.0, 400.0)
-    assert cost.settled(4.0, 1000.0) == pytest.approx((1000.0, 1000.0))
-    assert cost.settled(4.5, 1000.0) == pytest.approx((2000.0, 2000.0))  # 200 + 0.2 · 4.5 · 2000
-    assert cost.settled(0.5, 0.0) == pytest.approx((200 / 0.9, 200 / 0.9))
-    assert cost.settled(5.0, 1000.0) is None
+    assert cost.at_rate(1.0, 1000.0) == (1000.0, 400.0)
+    assert cost.at_rate(4.0, 1000.0) == pytest.approx((1000.0, 1000.0))
+    assert cost.at_rate(4.5, 1000.0) == pytest.approx((2000.0, 2000.0))  # 200 + 0.2 · 4.5 · 2000
+    assert cost.at_rate(0.5, 0.0) == pytest.approx((200 / 0.9, 200 / 0.9))
+    assert cost.at_rate(5.0, 1000.0) is None
 
 
 def test_batches_that_follow_each_other_have_no_interval_of_their_own() -> None:

@@ -78,7 +78,7 @@ def cases(out: Path, only: str | None) -> list[Case]:
 
 
 def _mean(rows: Sequence[Mapping[str, Any]], name: str) -> float:
-    return statistics.mean(each[name] for each in rows)
+    return float(statistics.mean(each[name] for each in rows))
 
 
 def score(out: Path, only: str | None) -> Iterator[str]:

@@ -93,7 +93,7 @@ class BatchCost:
         low, high = (replace(self, row_ms=each, row_range=(each, each)) for each in self.row_range)
         return low, high
 
-    def settled(self, rate: float, least_ms: float) -> tuple[float, float] | None:
+    def at_rate(self, rate: float, least_ms: float) -> tuple[float, float] | None:
         """The interval between batches and the time of one, ms, at `rate` rows per ms; None if batches get ever longer.
 
         A batch begins `least_ms` after the previous one, or when that ends, and has the rows that arrived since then.
@@ -177,11 +177,12 @@ class MicroBatches:
         if len(self) < FEW or square <= len(self) * (SAME_ROWS * mean_rows) ** 2:
             mean_sd = float(time_ms.std()) / mean_ms / math.sqrt(len(self))
             return BatchCost(mean_rows, mean_ms, most / 2, (0.0, most), mean_sd)
-        slope = float((spread * time_ms).sum()) / square
+        slope = max(float((spread * time_ms).sum()) / square, 0.0)
         rest = time_ms - mean_ms - slope * spread
         residual = math.sqrt(float((rest**2).sum()) / (len(self) - 2))
+        slope = _positive(slope, residual / math.sqrt(square))
         error = Z90 * math.hypot(residual / math.sqrt(square), ROW_SD * slope)
-        low, row_ms, high = (min(max(each, 0.0), most) for each in (slope - error, slope, slope + error))
+        low, row_ms, high = (min(each, most) for each in (max(slope - error, 0.0), slope, slope + error))
         return BatchCost(mean_rows, mean_ms, row_ms, (low, high), residual / mean_ms / math.sqrt(len(self)))
 
     @property
@@ -217,3 +218,12 @@ class MicroBatches:
         if high > UNSURE * low or rate * self.interval_ms / 1e3 > FARTHEST * float(self.rows.max()):
             return (1e3 / high if high > 0 else math.inf), True
         return rate, False
+
+
+def _positive(value: float, sd: float) -> float:
+    """The mean of a normal distribution around `value`, at least 0, of which only the positive part is possible."""
+    if sd <= 0:
+        return value
+    ratio = value / sd
+    density = math.exp(-(ratio**2) / 2) / math.sqrt(2 * math.pi)
+    return value + sd * density / (0.5 * (1 + math.erf(ratio / math.sqrt(2))))

@@ -59,7 +59,7 @@ def is_about_batches(scenario: Scenario) -> bool:
 
 
 @dataclass(frozen=True)
-class _Settled:
+class _MeanBatch:
     """The batches of a scenario at a rate: rows, time of one, interval, latency of a row."""
 
     rows: float
@@ -74,7 +74,7 @@ class _Settled:
 def predict_batches(execution: Execution, batches: MicroBatches, scenario: Scenario) -> Prediction:
     """The latency of a row, the time of a batch and the highest rate in a scenario; `refused` says if there is none."""
     recorded = _recorded(batches)
-    modelled = _settled(batches.cost, batches.rate_per_s, batches.least_interval_ms) if len(batches) > 1 else None
+    modelled = _at_rate(batches.cost, batches.rate_per_s, batches.least_interval_ms) if len(batches) > 1 else None
     known = Prediction(
         scope=execution.scope.text,
         measure="latency",
@@ -94,13 +94,13 @@ def predict_batches(execution: Execution, batches: MicroBatches, scenario: Scena
     stream = _stream(batches, cost, rate)
     unsure = tuple(scenario.changes[key].word for key in _SLOTS if scenario.ratio(key) != 1)
     known = replace(known, stream=stream, assumptions=(*_assumed(batches, scenario), *_no_interval(unsure)))
-    found = _settled(cost, rate, least_ms)
+    found = _at_rate(cost, rate, least_ms)
     most = stream.max_per_s or math.inf
     if found is None or rate >= most:
         if stream.is_lower_bound:
             return known.with_refusal(_unknown(batches) or RateBeyondMeasured(rate, most, FARTHEST))
         return known.with_refusal(RateNotSustained(rate, most, batches.query, "batches"))
-    ends = [_settled(each, rate, least_ms) for each in cost.ends()]
+    ends = [_at_rate(each, rate, least_ms) for each in cost.ends()]
     sides = [math.inf if each is None else each.latency_ms for each in ends]
     likely = _interval(found.latency_ms, sides, cost.mean_sd)
     unknown = _unknown(batches) if max(sides) > NARROW * min(sides) else None
@@ -126,17 +126,17 @@ def predict_batches(execution: Execution, batches: MicroBatches, scenario: Scena
     )
 
 
-def _recorded(batches: MicroBatches) -> _Settled:
+def _recorded(batches: MicroBatches) -> _MeanBatch:
     if not len(batches):
-        return _Settled(0.0, 0.0, 0.0)
+        return _MeanBatch(0.0, 0.0, 0.0)
     time_ms = float(batches.time_ms.mean())
     interval_ms = batches.interval_ms if len(batches) > 1 else time_ms
-    return _Settled(float(batches.rows.mean()), time_ms, interval_ms)
+    return _MeanBatch(float(batches.rows.mean()), time_ms, interval_ms)
 
 
-def _settled(cost: BatchCost, rate_per_s: float, least_ms: float) -> _Settled | None:
-    found = cost.settled(rate_per_s / 1e3, least_ms)
-    return None if found is None else _Settled(rate_per_s / 1e3 * found[0], found[1], found[0])
+def _at_rate(cost: BatchCost, rate_per_s: float, least_ms: float) -> _MeanBatch | None:
+    found = cost.at_rate(rate_per_s / 1e3, least_ms)
+    return None if found is None else _MeanBatch(rate_per_s / 1e3 * found[0], found[1], found[0])
 
 
 def _beyond(execution: Execution, batches: MicroBatches, scenario: Scenario) -> Refusal | None:
@@ -210,7 +210,7 @@ def _interval(value: float, ends: list[float], sd: float) -> tuple[float, float]
     return value * math.exp(-math.hypot(width, low)), value * math.exp(math.hypot(width, high))
 
 
-def _stages(batches: MicroBatches, recorded: _Settled, found: _Settled | None) -> tuple[StagePrediction, ...]:
+def _stages(batches: MicroBatches, recorded: _MeanBatch, found: _MeanBatch | None) -> tuple[StagePrediction, ...]:
     """The parts of a row's latency: the wait until its batch begins, and the parts of the batch."""
     if not len(batches):
         return ()

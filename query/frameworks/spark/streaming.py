@@ -66,7 +66,7 @@ def _state(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[
             updates_ms=None if row["updates_ms"] is None else row["updates_ms"] / partitions,
             commit_ms=row["commit_ms"] / partitions,
             in_rocksdb=row["in_rocksdb"],
-            others=len(rows) - 1,
+            others=sum(each["query"] == row["query"] for each in rows) - 1,
             fewer_partitions=fewer,
             fewer_batch_ms=batch_ms,
         )
