@@ -32,6 +32,8 @@ ROOMS: dict[str, set[str]] = {
     "score": {"costs", "flink", "machine", "runs"},
     "advice": {"machine", "runs"},
     "memory": {"machine", "runs"},
+    "native": {"runs"},
+    "streams": {"machine", "runs"},
     "checks": set(),
     "damage": set(),
     "measure": set(),

@@ -113,8 +113,8 @@ class Statements:
             start = relative(each.start)
             if start is not None:
                 end, closed = after(start, each.end), after(start, each.closed)
-                told = (each.server, each.statement_id, each.session_id, each.user, each.text)
-                rows.append((number, *told, start, end, closed, each.status, each.error, each.row_count))
+                source = (each.server, each.statement_id, each.session_id, each.user, each.text)
+                rows.append((number, *source, start, end, closed, each.status, each.error, each.row_count))
         names = "number server statement_id session_id user_name text start_ms end_ms closed_ms status error row_count"
         return table(names, rows, whole="number row_count", real="start_ms end_ms closed_ms")
 
