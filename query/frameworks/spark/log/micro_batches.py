@@ -21,6 +21,7 @@ _MAX_QUERIES = 10_000
 _MAX_NAMES = 10_000
 _MAX_PARTS = 64  # sources, or operators with state, of one trigger
 _MAX_MS = 1e12
+_IDS = ("query_id", "run_id", "name", "sink")
 
 DURATIONS = {
     "trigger_ms": ("triggerExecution",),
@@ -146,7 +147,7 @@ class Batches:
 
     def columns(self, relative: Callable[[float | None], float | None]) -> Columns:
         """The table spark_batches; `relative` converts Unix milliseconds to the run's clock."""
-        column = self._located(self._rows, relative)
+        column = self._located(self._rows, relative, _IDS)
         files = column.pop("reads_files")
         return {
             **{name: values if values.dtype != np.float64 else numbers(values) for name, values in column.items()},
@@ -163,28 +164,24 @@ class Batches:
 
     def _parts(self, rows: _Rows, relative: Callable[[float | None], float | None], part: str, named: str) -> Columns:
         """Columns of parts of triggers, whose number is in the column `part` and whose text is in `named`."""
-        column = self._located(rows, relative)
+        column = self._located(rows, relative, _IDS[:2])
         texts = np.array([*self._names, None], dtype=object)
-        for name in ("name", "sink"):
-            if name != named:
-                column.pop(name)
         return {
             **{name: values if values.dtype != np.float64 else numbers(values) for name, values in column.items()},
             part: column[part].astype(np.int32),
             named: objects(list(texts[column[named].astype(np.int64)])),
         }
 
-    def _located(self, rows: _Rows, relative: Callable[[float | None], float | None]) -> Columns:
-        """The columns of rows with the ids of their queries and the run's clock; rows without a time are left out."""
+    def _located(self, rows: _Rows, relative: Callable[[float | None], float | None], ids: tuple[str, ...]) -> Columns:
+        """The columns of rows with those `ids` of their queries and the run's clock; rows without a time are left
+        out."""
         column = rows.columns()
         starts = [relative(each) for each in column["start_ms"].tolist()]
         kept = np.array([each is not None for each in starts], dtype=bool)
         column = {name: values[kept] for name, values in column.items()}
-        queries = np.array([*self._queries, (None,) * 4], dtype=object)[column.pop("query").astype(np.int64)]
-        texts = queries.reshape(-1, 4)
-        located: Columns = {
-            name: objects(list(texts[:, place])) for place, name in enumerate(("query_id", "run_id", "name", "sink"))
-        }
+        queries = np.array([*self._queries, (None,) * len(_IDS)], dtype=object)[column.pop("query").astype(np.int64)]
+        texts = queries.reshape(-1, len(_IDS))
+        located: Columns = {name: objects(list(texts[:, place])) for place, name in enumerate(ids)}
         batch_id = column.pop("batch_id").astype(np.int64)
         column["start_ms"] = np.array([each for each in starts if each is not None], dtype=np.float64)
         return {**located, "batch_id": batch_id, **column}
