@@ -21,7 +21,7 @@ from pathlib import Path
 
 from lab.errors import LabError
 from lab.memory.logs import needs_mib
-from lab.runs.cluster import find_java, find_spark
+from lab.runs.cluster import spark_environment
 
 ROOMY_MIB = 3072
 LEAST_MIB = 460
@@ -144,12 +144,7 @@ def run(name: str, heap_mib: int, work: Path, *, recorded: bool = False) -> Trie
         word for key, value in _settings(heap_mib, work, recorded).items() for word in ("--conf", f"{key}={value}")
     ]
     command = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[2]", *settings]
-    environment = os.environ | {
-        "JAVA_HOME": str(find_java().resolve().parent.parent),
-        "SPARK_HOME": str(find_spark()),
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-    }
+    environment = spark_environment()
     with open(work / "spark.log", "wb") as log:
         process = subprocess.Popen(
             [*command, str(Path(__file__).with_name("job.py")), name, str(result)],

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -161,6 +162,16 @@ def find_java() -> Path:
     if match is None or int(match[1]) < 17:
         raise LabError(f"Spark 4 needs Java 17 or later, and {found} is older; set JAVA_HOME to a newer one.")
     return Path(found)
+
+
+def spark_environment() -> dict[str, str]:
+    """The environment of Spark's programs: Java, Spark, and this Python for its workers.  Raises LabError."""
+    return os.environ | {
+        "JAVA_HOME": str(find_java().resolve().parent.parent),
+        "SPARK_HOME": str(find_spark()),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }
 
 
 def find_spark() -> Path:

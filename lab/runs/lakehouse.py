@@ -7,7 +7,6 @@ read), compacts the table, and reads it again.  The jars come from Maven; Delta 
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lab.errors import LabError
-from lab.runs.cluster import find_java, find_spark
+from lab.runs.cluster import find_spark, spark_environment
 from lab.runs.maven import fetched
 
 TIMEOUT_S = 300
@@ -58,12 +57,7 @@ def record(kind: str, out: Path) -> Path:
     words = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
     command = [str(find_spark() / "bin" / "spark-submit"), "--master", "local[2]", "--jars", ",".join(jars), *words]
     program = Path(__file__).with_name("lakehouse_job.py")
-    environment = os.environ | {
-        "JAVA_HOME": str(find_java().resolve().parent.parent),
-        "SPARK_HOME": str(find_spark()),
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-    }
+    environment = spark_environment()
     with (out / "spark.txt").open("wb") as log:
         try:
             done = subprocess.run(

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -24,7 +23,7 @@ from pathlib import Path
 from crystalperf.query import profile
 from lab.errors import LabError
 from lab.pages import head, row
-from lab.runs.cluster import find_java, find_spark
+from lab.runs.cluster import spark_environment
 
 JOBS = ("light-udf", "heavy-udf", "vectorized-udf", "rdd-map", "grouped-map", "arrow-udf", "two-stages")
 FORMATS = {"raw": "raw.txt", "speedscope": "speedscope.json"}
@@ -65,12 +64,7 @@ def run(job: str, kind: str, out: Path, py_spy: str) -> None:
         recorder = [py_spy, "record", "--subprocesses", *idle, "--format", kind]
         recorder += ["--output", str(folder / FORMATS[kind]), "--"]
         command = [*recorder, *command]
-    environment = os.environ | {
-        "JAVA_HOME": str(find_java().resolve().parent.parent),
-        "SPARK_HOME": str(find_spark()),
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-    }
+    environment = spark_environment()
     with open(folder / "output.txt", "wb") as output:
         done = subprocess.run(command, stdout=output, stderr=output, env=environment, timeout=TIMEOUT_S, check=False)
     shutil.rmtree(folder / "scratch", ignore_errors=True)

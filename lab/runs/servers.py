@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lab.errors import LabError
-from lab.runs.cluster import find_java, find_spark
+from lab.runs.cluster import find_spark, spark_environment
 
 CLASSES = {
     "connect": "org.apache.spark.sql.connect.service.SparkConnectServer",
@@ -46,7 +46,12 @@ def record(kind: str, out: Path) -> Path:
     with _server(kind, out) as port:
         clients = {
             user: subprocess.Popen(
-                _client(kind, port, user), env=_environment(), cwd=out, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+                _client(kind, port, user),
+                env=spark_environment(),
+                cwd=out,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
             )
             for user in STATEMENTS
             for log in [(out / f"{user}.txt").open("wb")]
@@ -85,7 +90,9 @@ def _server(kind: str, out: Path) -> Iterator[int]:
     command = [str(find_spark() / "bin" / "spark-submit"), "--master", "local[2]", "--class", CLASSES[kind]]
     command += ["--name", NAMES[kind], *words]
     with (out / "server.txt").open("wb") as log:
-        server = subprocess.Popen(command, env=_environment(), cwd=out, stdout=log, stderr=log, start_new_session=True)
+        server = subprocess.Popen(
+            command, env=spark_environment(), cwd=out, stdout=log, stderr=log, start_new_session=True
+        )
         try:
             _await(port, server, out / "server.txt")
             yield port
@@ -132,10 +139,6 @@ def _send(address: str, user: str) -> None:
 def _free_port() -> int:
     with socket.create_server(("localhost", 0)) as server:
         return int(server.getsockname()[1])
-
-
-def _environment() -> dict[str, str]:
-    return os.environ | {"JAVA_HOME": str(find_java().resolve().parent.parent), "SPARK_HOME": str(find_spark())}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

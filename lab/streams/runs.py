@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 import subprocess
@@ -15,7 +14,7 @@ from typing import Any
 import crystalperf as cp
 from lab.errors import LabError
 from lab.machine.host import find_cgroups
-from lab.runs.cluster import find_java, find_spark
+from lab.runs.cluster import spark_environment
 from lab.runs.series import make_missing, read_lines, write_lines
 from lab.streams.suite import Configuration, configurations
 
@@ -76,12 +75,7 @@ def run_once(one: Configuration, folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / "configuration.json").write_text(json.dumps(one.as_json()), encoding="utf-8")
-    environment = os.environ | {
-        "JAVA_HOME": str(find_java().resolve().parent.parent),
-        "SPARK_HOME": str(find_spark()),
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-    }
+    environment = spark_environment()
     command = _with_priority([sys.executable, "-m", "lab.streams.job", str(folder)])
     with open(folder / "output.txt", "wb") as output:
         done = subprocess.run(command, stdout=output, stderr=output, env=environment, timeout=TIMEOUT_S, check=False)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 
 import duckdb
 
 from crystalperf.indexes.resources import with_other
+from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.engines import BY_KEY, SPILLS
 from crystalperf.query.frameworks.spark.remarks import EngineUse
@@ -33,7 +32,7 @@ def fallback_times(connection: duckdb.DuckDBPyConnection) -> list[FallbackTime]:
     rows = connection.execute(
         f"""
         SELECT scope_id, fallback, engine, stage_id, operators, reason, jvm_ms, conversion_ms
-        FROM ({_view().format(plus_ms=_plus_ms(connection))})
+        FROM ({sql.text("views/spark_fallbacks", __package__).format(plus_ms=_plus_ms(connection))})
         WHERE stage_id IS NOT NULL
         """
     ).fetchall()
@@ -93,8 +92,3 @@ def _plus_ms(connection: duckdb.DuckDBPyConnection) -> str:
     """The sum of the times of operator_times, as an expression."""
     names = [each for (each,) in connection.execute("SELECT name FROM resources").fetchall()]
     return " + ".join(f"{each}_ms" for each in with_other(names))
-
-
-@cache
-def _view() -> str:
-    return files(__package__).joinpath("views", "spark_fallbacks.sql").read_text(encoding="utf-8")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.resources import files
 from typing import Literal
 
 import duckdb
 
+from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.findings import MergeScan, NarrowMerge
 from crystalperf.query.frameworks.spark.remarks import TableChange
@@ -51,7 +50,7 @@ def changes(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: floa
     """The MERGE, UPDATE and DELETE commands within an interval, the longest first."""
     rows = connection.execute(
         f"""
-        SELECT c.* FROM ({_view()}) AS c JOIN scopes USING (scope_id)
+        SELECT c.* FROM ({sql.text("views/spark_table_changes", __package__)}) AS c JOIN scopes USING (scope_id)
         WHERE start_ms < $end AND coalesce(end_ms, $end) > $start
         ORDER BY whole_ms DESC, c.scope_id
         """,
@@ -84,8 +83,3 @@ def merge_scans(connection: duckdb.DuckDBPyConnection) -> list[Finding]:
     worst = max((each for each in found if each.scope in cost_ms), key=lambda each: cost_ms[each.scope])
     counts = (worst.files_scanned or 0, worst.files_removed)
     return [MergeScan(sum(cost_ms.values()), "modelled", NarrowMerge(), worst.scope, worst.table, *counts)]
-
-
-@cache
-def _view() -> str:
-    return files(__package__).joinpath("views", "spark_table_changes.sql").read_text(encoding="utf-8")

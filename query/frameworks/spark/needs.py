@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 
 import duckdb
 
+from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution, MemoryUse
 from crystalperf.query.frameworks.spark.remarks import HeapNearLimit, HeapOversized
 from crystalperf.query.frameworks.spark.settings import duration_ms
@@ -60,7 +59,7 @@ def needs(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) 
     """The memory that the run needed; None if its log has no memory of executors, or executors differ in their heap."""
     row = connection.execute(
         f"""
-        WITH used AS ({_view()})
+        WITH used AS ({sql.text("views/spark_memory", __package__)})
         SELECT
             count(*), min(used.heap_bytes), max(used_bytes), max(floor_bytes), max(safe_bytes), max(needed_bytes),
             max(needed_outside_bytes), max(full_gcs), max(gc_share), min(sampled_share),
@@ -106,8 +105,3 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
     if found.floor_bytes >= NEAR * found.heap_bytes and found.full_gcs:
         return [HeapNearLimit(found.heap_bytes, found.floor_bytes, found.gc_share, found.full_gcs)]
     return []
-
-
-@cache
-def _view() -> str:
-    return files(__package__).joinpath("views", "spark_memory.sql").read_text(encoding="utf-8")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
-from importlib.resources import files
 
 import duckdb
 
+from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.remarks import PythonParts, PythonTime
 
@@ -15,12 +14,13 @@ from crystalperf.query.frameworks.spark.remarks import PythonParts, PythonTime
 def python_times(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[PythonTime]:
     """The stages of a scope of which there are profiles of Python workers, the one with the most task time first."""
     names = {each.stage_id: each.name for each in execution.dag.stages}
+    package = __package__.rpartition(".")[0]
     rows = connection.execute(
         f"""
         SELECT
             stage_id, function, file, line, coalesce(function_ms, 0), user_ms, serialization_ms, start_ms, jvm_ms,
             wait_ms
-        FROM ({_view()}) WHERE recorder IS NOT NULL AND list_contains(?, stage_id)
+        FROM ({sql.text("views/spark_python", package)}) WHERE recorder IS NOT NULL AND list_contains(?, stage_id)
         """,
         [list(names)],
     ).fetchall()
@@ -42,9 +42,3 @@ def _where(file: str | None, line: int | None) -> str | None:
         return None
     name = file.rpartition("/")[2]
     return f"{name}:{line}" if line else name
-
-
-@cache
-def _view() -> str:
-    package = __package__.rpartition(".")[0]
-    return files(package).joinpath("views", "spark_python.sql").read_text(encoding="utf-8")
