@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     made = commands.add_parser("run", help="make the runs of all jobs, or continue with the missing ones")
     shown = commands.add_parser("table", help="the safe heap by one log, and the smallest that works")
-    checked = commands.add_parser("check", help="run each job in the heap that its log shows to be safe, twice")
+    checked = commands.add_parser("check", help="run each job in safe heaps, by one log after the other")
     for each in (made, checked, shown):
         default = RESULTS if each is shown else Path("lab-runs/memory")
         each.add_argument("--out", type=Path, default=default, metavar="DIR", help="folder of the rows")

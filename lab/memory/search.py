@@ -27,8 +27,8 @@ ROOMY_MIB = 3072
 LEAST_MIB = 460
 """Spark does not start with less than 450 MiB."""
 
-ROUNDS = 2
-"""Runs in a safe heap, each in the one that the log before showed."""
+ROUNDS = 3
+"""Maximum number of runs in safe heaps, each in the one that the log before showed."""
 
 HARDLY_SMALLER = 0.95
 """A safe heap of more than this share of the one before is not tried."""
@@ -109,9 +109,9 @@ def prove(name: str, out: Path) -> dict[str, object]:
 
 
 def check(name: str, safe_mib: int, out: Path) -> list[dict[str, object]]:
-    """The rows of a job in its safe heap, and in the one that the log of that run shows to be safe.
+    """The rows of a job in its safe heap, then in the one that the log of that run shows to be safe, and so on.
 
-    The second is left out if it is hardly smaller, or if the first run failed."""
+    It ends where a safe heap is hardly smaller than the one before, or a run failed."""
     work, rows = out / f"work-{name}", []
     for number in range(1, ROUNDS + 1):
         tried = run(name, safe_mib, work, recorded=True)

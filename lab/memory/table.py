@@ -67,16 +67,16 @@ def sized(row: dict[str, Any], checks: Sequence[dict[str, Any]]) -> Sized:
 
 def table(found: Sequence[Sized]) -> list[str]:
     """The lines of the Markdown table, and the totals of each half."""
-    heads = ["job", "half", "in use [MiB]", "no more spills", "safe: time in it", "safe by that log: time in it"]
-    heads += ["smallest that works", "safe / smallest", "second safe / smallest"]
+    heads = ["job", "half", "in use [MiB]", "no more spills", "safe: time in it", "last safe: time in it", "runs"]
+    heads += ["smallest that works", "safe / smallest", "last safe / smallest"]
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     ordered = sorted(found, key=lambda each: (not each.tuning, each.job))
     for each in ordered:
-        tried = [one.text for one in each.rounds[:2]] or [str(each.needs["safe"])]
+        tried = [one.text for one in each.rounds] or [str(each.needs["safe"])]
         cells = [
             *(each.job, "tune" if each.tuning else "score"),
             *(str(each.needs["use"]), str(each.needs["no_more_spills"])),
-            *(*tried, "", "")[:2],
+            *(tried[0], tried[-1] if len(tried) > 1 else "", str(len(each.rounds))),
             *(str(each.smallest_mib), f"{each.ratio:.2f}", f"{each.last_ratio:.2f}"),
         ]
         lines.append(f"| {' | '.join(cells)} |")
@@ -93,6 +93,6 @@ def _totals(half: Sequence[Sized]) -> str:
     last_near = sum(each.last_ratio <= NEAR for each in half)
     return (
         f"{len(half)} jobs: {sum(one.works for one in tried)} of {len(tried)} runs in safe heaps worked (no error, at"
-        f" most {SLOWER:g} times the CPU time); {near} safe heaps are within 30 % of the smallest that works (tried in"
-        f" steps of {STEP - 1:.0%}), {last_near} after a run in the safe heap."
+        f" most {SLOWER:g} times the CPU time); {near} first safe heaps are within 30 % of the smallest that works"
+        f" (tried in steps of {STEP - 1:.0%}), {last_near} last ones."
     )
