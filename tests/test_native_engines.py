@@ -27,7 +27,7 @@ from crystalperf.query.frameworks.spark.engines import (
 from crystalperf.query.frameworks.spark.fallbacks import Known, Placed, placed
 from crystalperf.query.frameworks.spark.log.events import Accumulable
 from crystalperf.query.frameworks.spark.log.gpu import gpu_times
-from crystalperf.query.frameworks.spark.log.reasons import in_plan, of_gluten
+from crystalperf.query.frameworks.spark.log.reasons import Reason, explained, in_plan, of_gluten
 from crystalperf.query.frameworks.spark.names import of_node
 from crystalperf.query.frameworks.spark.private import PATTERNS
 from crystalperf.query.frameworks.spark.remarks import EngineUse
@@ -330,17 +330,22 @@ def text(value: str) -> Raw:
     return Raw(json.dumps(value).encode())
 
 
+def reasons_in(given: Raw) -> list[Reason] | None:
+    explanation = explained(given)
+    return None if explanation is None else in_plan(explanation)
+
+
 def test_reasons_of_comet_are_those_of_the_tree_or_a_list() -> None:
-    assert in_plan(text(TREE)) == [
+    assert reasons_in(text(TREE)) == [
         ("Project", "band is not supported, two reasons"),
         ("BatchEvalPython", "BatchEvalPython is not supported"),
     ]
     listed = "== Extended Information (Comet) ==\nmode is not supported\nBatchEvalPython is not supported\n"
-    assert in_plan(text(listed)) == [("", "mode is not supported"), ("", "BatchEvalPython is not supported")]
+    assert reasons_in(text(listed)) == [("", "mode is not supported"), ("", "BatchEvalPython is not supported")]
     native = (
         "== Extended Information (Comet) ==\nCometScan\n\nComet accelerated 1 out of 1 eligible operators (100%).\n"
     )
-    assert in_plan(text(native)) == []
+    assert reasons_in(text(native)) == []
 
 
 @pytest.mark.parametrize("heading", ["Reference node", "reference node"])
@@ -350,18 +355,18 @@ def test_reasons_of_photon_come_before_the_operator(heading: str) -> None:
         "\tband(amount#2) is not supported:\n\t\tThe expression is unimplemented.\n\n"
         f"{heading}:\n\tProject [band(amount#2) AS band#3]\n\n\tUnsupported node: HashAggregate(keys=[band#3])\n"
     )
-    assert in_plan(text(given)) == [
+    assert reasons_in(text(given)) == [
         ("Project", "band(amount) is not supported: The expression is unimplemented."),
         ("", "Unsupported node: HashAggregate(keys=[band])"),
     ]
-    assert in_plan(text("== Photon Explanation ==\nThe query is fully supported by Photon.\n")) == []
+    assert reasons_in(text("== Photon Explanation ==\nThe query is fully supported by Photon.\n")) == []
 
 
 @pytest.mark.parametrize(
     "given", [Raw(b""), Raw(b"null"), text("== Physical Plan =="), Raw(b'"== Photon Explanation ==')]
 )
 def test_plans_without_a_section_or_damaged_ones_have_no_reasons(given: Raw) -> None:
-    assert in_plan(given) is None
+    assert reasons_in(given) is None
 
 
 def test_gluten_numbers_the_operators_of_its_reasons() -> None:

@@ -25,7 +25,7 @@ from crystalperf.query.frameworks.spark.log.arrays import array_of, event_batche
 from crystalperf.query.frameworks.spark.log.gpu import GpuTimes, gpu_times
 from crystalperf.query.frameworks.spark.log.micro_batches import Batches
 from crystalperf.query.frameworks.spark.log.peaks import Peaks
-from crystalperf.query.frameworks.spark.log.reasons import MAX_REASONS, Reason, in_plan, of_gluten
+from crystalperf.query.frameworks.spark.log.reasons import MAX_REASONS, Reason, explained, in_plan, of_gluten
 from crystalperf.query.frameworks.spark.log.second import BatchResult, Second
 from crystalperf.query.frameworks.spark.log.statements import STATEMENT_EVENTS, Statements
 from crystalperf.query.inputs.containers import Batch, LogFile
@@ -201,6 +201,7 @@ class LoggedRun:
     planned: dict[int, Stage] = field(default_factory=dict)
     sql: dict[int, SqlQuery] = field(default_factory=dict)
     plans: dict[int, Raw] = field(default_factory=dict)
+    explanations: dict[int, bytes] = field(default_factory=dict)
     operators: dict[int, list[spark.Operator]] = field(default_factory=dict)
     driver_metrics: dict[tuple[int, int], float] = field(default_factory=dict)  # by query and accumulator
     fallback_reasons: dict[int, list[Reason]] = field(default_factory=dict)  # of operators on the JVM, by query
@@ -243,7 +244,7 @@ def collect(log: LogFile) -> LoggedRun:
                 except _IncompleteError as error:
                     _incomplete(run, str(error))
     events.note_unknown()
-    for sql_id in list(run.plans):
+    for sql_id in sorted({*run.plans, *run.explanations}):
         _read_plan(run, sql_id)
     _add_running_tasks(run)
     _flush(run)
@@ -769,11 +770,14 @@ def _keep_plan(run: LoggedRun, sql_id: int, event: spark.SqlStart | spark.SqlPla
     """Keep the last plan undecoded: adaptive execution logs many, each up to megabytes."""
     if bytes(event.plan) not in (b"", b"null"):
         run.plans[sql_id] = event.plan.copy()  # a copy, because a slice would hold the whole line in memory
-    if (reasons := in_plan(event.plan_text)) is not None:
-        run.fallback_reasons[sql_id] = reasons
+    if (explanation := explained(event.plan_text)) is not None:
+        run.explanations[sql_id] = explanation
 
 
 def _read_plan(run: LoggedRun, sql_id: int) -> None:
+    explanation = run.explanations.pop(sql_id, None)
+    if explanation is not None and (reasons := in_plan(explanation)) is not None:
+        run.fallback_reasons[sql_id] = reasons
     plan = run.plans.pop(sql_id, None)
     if plan is None:
         return

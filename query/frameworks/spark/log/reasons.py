@@ -29,13 +29,16 @@ _WORD = re.compile(r"\w*")
 _NUMBERED = re.compile(r"\d+ ")
 
 
-def in_plan(text: Raw) -> list[Reason] | None:
-    """The reasons in a plan's text, in the order of its operators; None if no engine explains it."""
+def explained(text: Raw) -> bytes | None:
+    """The end of a plan's text from an engine's explanation on, still JSON; None if no engine explains it."""
     found = _SECTION.search(text)
-    if found is None:
-        return None
+    return None if found is None else b'"' + bytes(text)[found.start() :]
+
+
+def in_plan(explanation: bytes) -> list[Reason] | None:
+    """The reasons in an explanation, in the order of the plan's operators; None if it is damaged."""
     try:
-        section = msgspec.json.decode(b'"' + bytes(text)[found.start() :], type=str)
+        section = msgspec.json.decode(explanation, type=str)
     except msgspec.MsgspecError:
         return None
     title, _, body = _ID.sub("", section).partition("\n")  # with ids, the same query would differ at each run
