@@ -32,10 +32,11 @@ def apply(case: Case, text: str, recommendation: dict[str, Any], cores: int) -> 
     kind = recommendation["kind"]
     if kind == "more-local-slots" and _slots(recommendation) > cores:
         return Applied(text, (), f"not tried: the machine has {cores} cores", False)
-    for name in (f"{kind}:{recommendation['because']}", kind):
+    lines = recommendation["lines"]
+    for name in (*(f"{kind}@{line}" for line in lines), f"{kind}:{recommendation['because']}", kind):
         if name in case.edits:
             return Applied(_edited(text, case.edits[name]), (), "edited", True)
-    changed, arguments = _pasted(text, recommendation["lines"])
+    changed, arguments = _pasted(text, lines)
     if kind != "profile-python" and (changed != text or arguments):
         return Applied(changed, arguments, "pasted", True)
     return Applied(text, (), f"not tried: {NOT_TRIED.get(kind, 'it gives no line and the case has no edit')}", False)

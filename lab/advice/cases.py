@@ -1,7 +1,8 @@
 """The cases: a program with one trouble, how it is submitted, and the edits that advice on code asks for.
 
 An edit is what a user would type after reading the recommendation.  It belongs to a kind of recommendation, and is
-applied only if the run gets that kind.  Programs with little work for a core start from one slot, so that advice on
+applied only if the run gets that kind.  One for a reason (``kind:reason``) or a line to paste (``kind@line``) precedes
+one for the kind.  Programs with little work for a core start from one slot, so that advice on
 slots can be tried on a machine of two cores.
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from lab.advice.hinted import HINTED
 
 Edit = tuple[tuple[str, str], ...]
 """Pairs of a text of the program and what replaces it."""
@@ -341,8 +344,9 @@ _OWN = (
 _TPCH = tuple(
     Case(
         f"tpch-{query}",
-        "TPC-H at scale factor 1, with Spark's defaults",
+        "TPC-H at scale factor 2, with Spark's defaults",
         1,
+        edits={key: (("workload.run(spark)", program),) for key, program in HINTED.get(query, {}).items()},
         program="tpch",
         arguments=(query,),
         data="tpch",

@@ -46,7 +46,7 @@ class Rig:
 
 def prepare(work: Path, kinds: set[str]) -> Rig:
     """A rig with the data sets that the cases need."""
-    makers = {"events": make_events, "tpch": lambda: make_data("tpch", 1.0, cache_dir() / "tpch" / "sf1")}
+    makers = {"events": make_events, "tpch": lambda: make_data("tpch", 2.0, cache_dir() / "tpch" / "sf2")}
     return Rig(work, {kind: makers[kind]() for kind in sorted(kinds)}, os.cpu_count() or 1)
 
 

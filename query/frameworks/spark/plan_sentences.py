@@ -30,12 +30,16 @@ SENTENCES = Sentences(base=sentences.SENTENCES)
 
 def _rows(side: Side) -> str:
     """`3 000 rows (items, 72 kB)`."""
-    table = f"{side.table}, " if side.table else ""
+    table = f"{'groups of ' if side.grouped else ''}{side.table}, " if side.table else ""
     return f"{grouped(round(side.rows))} rows ({table}{volume(side.size_bytes)})"
 
 
 def _others(join: JoinFacts) -> str:
     return f"; {counted(join.others, 'more join')} like it" if join.others else ""
+
+
+def _a_join(join: JoinFacts) -> str:
+    return "a join that only filters rows (IN, EXISTS, left_semi)" if join.filters else "a join"
 
 
 def _key(join: JoinFacts) -> str:
@@ -52,14 +56,15 @@ def broadcast_small_side(found: BroadcastSmallSide, _words: Words) -> str:
     join = found.join
     do = "broadcasts" if found.settings else "Broadcast"
     return (
-        f"{_setting(found)}{do} the small side of a join: {join.operator} in {join.stage} shuffles {_rows(join.large)}"
+        f"{_setting(found)}{do} the small side of {_a_join(join)}: {join.operator} in {join.stage} shuffles {_rows(join.large)}"
         f" to join {_rows(join.small)}{_others(join)}; not if that may grow beyond {volume(found.most_bytes)}"
     )
 
 
 @SENTENCES.lines(BroadcastSmallSide)
 def broadcast_hint(found: BroadcastSmallSide, words: Words) -> tuple[str, ...]:
-    hint = f"df.join(broadcast(small), {_key(found.join)})"
+    kind = ', "left_semi"' if found.join.filters else ""
+    hint = f"df.join(broadcast(small), {_key(found.join)}{kind})"
     if not found.settings:
         return (hint, "# in SQL: SELECT /*+ BROADCAST(small) */ …")
     return (*setting_lines(found, words), f"# or for one join: {hint}")

@@ -14,17 +14,18 @@ from crystalperf.query.results.recommendations import Affected, ChangeSetting, R
 @dataclass(frozen=True)
 class Side:
     """A side of a join: the table that its rows come from, empty if they come from several; its rows, and their bytes
-    in memory."""
+    in memory; and whether they are groups of the table's rows."""
 
     table: str
     rows: float
     size_bytes: float
+    grouped: bool = False
 
 
 @dataclass(frozen=True)
 class JoinFacts:
-    """A join in a stage: its operator, the columns of its keys, its sides by size, and the number of other joins that
-    the change affects."""
+    """A join in a stage: its operator, the columns of its keys, its sides by size, the number of other joins that the
+    change affects, and whether it only filters the large side (IN, EXISTS, left_semi)."""
 
     stage: str
     operator: str
@@ -32,6 +33,7 @@ class JoinFacts:
     large: Side
     small: Side
     others: int
+    filters: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

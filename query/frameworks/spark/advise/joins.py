@@ -77,6 +77,7 @@ class ShuffledJoin:
     small: Input
     may_build: bool
     stage: StageStats
+    kind: str
 
     @property
     def sorts(self) -> bool:
@@ -84,10 +85,9 @@ class ShuffledJoin:
 
     def facts(self, others: int = 0) -> JoinFacts:
         keys = dict.fromkeys(_KEY.findall(self.node.detail.partition("]")[0]))
-        large, small = (
-            Side(_table(self.plan, each.node), each.rows, each.size_bytes) for each in (self.large, self.small)
-        )
-        return JoinFacts(self.stage.facts.id, self.node.name, tuple(keys), large, small, others)
+        large, small = (_side(self.plan, each) for each in (self.large, self.small))
+        filters = self.kind == "LeftSemi"
+        return JoinFacts(self.stage.facts.id, self.node.name, tuple(keys), large, small, others, filters)
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def shuffled_joins(plan: Plan, details: Mapping[str, StageStats]) -> Iterator[Sh
         sides = [each for each in inputs if each is not None]
         small = min((0, 1), key=lambda place: sides[place].size_bytes)
         may_build = _MAY_BUILD.get(kind[1], (False, False))[small]
-        yield ShuffledJoin(plan, node, sides[1 - small], sides[small], may_build, stage)
+        yield ShuffledJoin(plan, node, sides[1 - small], sides[small], may_build, stage, kind[1])
 
 
 def _input(plan: Plan, node: Node) -> Input | None:
@@ -163,9 +163,11 @@ def _stages(plan: Plan, node: Node) -> list[str]:
     return [stage for each in (node, *of_code) for stage in each.metrics if stage]
 
 
-def _table(plan: Plan, node: Node) -> str:
-    scans = plan.scans(node)
-    return table(scans[0]) if len(scans) == 1 else ""
+def _side(plan: Plan, side: Input) -> Side:
+    scans = plan.scans(side.node)
+    name = table(scans[0]) if len(scans) == 1 else ""
+    grouped = any(each.what.kind.endswith("aggregate") for each in plan.below(side.node))
+    return Side(name, side.rows, side.size_bytes, grouped and bool(name))
 
 
 # Broadcast ------------------------------------------------------------------------------------------------------------
