@@ -55,11 +55,13 @@ Shares = dict[str, float]
 
 @dataclass(frozen=True)
 class Split:
-    """A stage as CrystalPerf splits it, or all of a job: task time, shares of it, and the function with most time."""
+    """A stage as CrystalPerf splits it, or all of a job: task time, shares of it, the function with most time, and the
+    plan's operators that run Python."""
 
     task_ms: float
     shares: Shares
     function: str | None
+    plan: str = ""
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,10 @@ def splits(log: Path, profiles: Sequence[Path], output: Path) -> list[Split]:
     """The Python stages of a run as CrystalPerf splits them, in their order; shares that it does not know are left
     out."""
     found = profile([log, *profiles], output=output, replace=True).sql(
-        "SELECT task_ms, function, user_ms, serialization_ms, start_ms, jvm_ms, wait_ms FROM spark_python"
+        "SELECT task_ms, function, plan, user_ms, serialization_ms, start_ms, jvm_ms, wait_ms FROM spark_python"
+        " LEFT JOIN (SELECT stage_id, string_agg(detail) AS plan FROM operator_stages"
+        " JOIN operators USING (scope_id, node_id)"
+        " WHERE regexp_matches(name, 'Python|Pandas') GROUP BY stage_id) USING (stage_id)"
         " ORDER BY regexp_extract(stage_id, '\\d+')::INTEGER"
     )
     names = ("user", "serialization", "start", "jvm", "wait")
@@ -146,8 +151,9 @@ def splits(log: Path, profiles: Sequence[Path], output: Path) -> list[Split]:
             float(task_ms),
             {name: float(ms) / task_ms for name, ms in zip(names, parts, strict=True) if ms is not None},
             function,
+            plan or "",
         )
-        for task_ms, function, *parts in found.rows
+        for task_ms, function, plan, *parts in found.rows
     ]
 
 
@@ -197,8 +203,11 @@ def scored(job: str, out: Path) -> Iterator[Scored]:
     if job in SEVERAL_STAGES:
         if len(stages) != len(functions_s):
             raise LabError(f"{timed}: {len(stages)} Python stages for {len(functions_s)} functions.")
-        for split, (function, spent_s) in zip(stages, functions_s.items(), strict=True):
-            yield Scored(job, function, 1000 * spent_s / split.task_ms, split, None)
+        named = [next((each for each in functions_s if f"[{each}(" in split.plan), None) for split in stages]
+        others = (each for each in functions_s if each not in named)  # in the order of their stages
+        for split, name in zip(stages, named, strict=True):
+            function = name or next(others)
+            yield Scored(job, function, 1000 * functions_s[function] / split.task_ms, split, None)
         return
     split = whole_job(stages)
     raw = out / job / "raw"

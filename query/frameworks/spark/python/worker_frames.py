@@ -44,6 +44,8 @@ _READS = frozenset({"read_int", "read_long", "read_bool", "_read_with_length"})
 _WRITES = frozenset({"_write_with_length", "write_int", "write_with_length", "flush"})
 _ARROW_READ = "load_stream"
 """Reads a batch: in the serializers of Arrow it is the leaf while it waits for one."""
+_ARROW_WRITE = "dump_stream"
+"""Writes batches: in the serializers of Arrow it is the leaf while the JVM takes none."""
 
 _CALLERS = frozenset({"wrapper", "<lambda>", "mapper", "evaluate", "<genexpr>"})
 """Functions of PySpark that call a user's."""
@@ -132,6 +134,8 @@ def _waits(work: Sequence[Frame]) -> bool:
         return False
     file, function = inside[0][0], simple(inside[0][1])
     may_be_arrow = file in _BARE or _path(file) != "serializers.py"
+    if function == _ARROW_WRITE:
+        return _path(file) not in (None, "serializers.py")
     return function in _READS or function in _WRITES or (function == _ARROW_READ and may_be_arrow)
 
 
