@@ -69,7 +69,7 @@ def is_memory_profile(beginning: bytes) -> bool:
 def read(path: str, problems: Problems) -> MemoryProfile:
     """The functions of a profile.  Raises InputError if it has no measured line."""
     text = content(path, "a profile of memory_profiler", problems).decode("utf-8", "replace")
-    found = tuple(each for each in _functions(text.splitlines()[:_MAX_LINES]) if each.lines)
+    found = tuple(each for each in _functions(text.replace("\r\n", "\n").split("\n")[:_MAX_LINES]) if each.lines)
     if not found:
         raise InputError(f"{path}: a profile of memory_profiler without a measured line; profile while the job is busy")
     return MemoryProfile(found)

@@ -76,7 +76,7 @@ def read(profiles: Sequence[tuple[str, Profile]], trace: Trace, problems: Proble
     # Stacks with a function of the user first: what they leave of a stage's waiting is for those without one.
     waiting.sort(key=lambda each: each[2].placed.function is None)
     of_users = [each for _, _, each in waiting if each.placed.part == "user"]
-    label_of = dict(zip(map(id, of_users), labels([_user_part(each) for each in of_users]), strict=True))
+    label_of = dict(zip(map(id, of_users), _labels([_user_part(each) for each in of_users], labels), strict=True))
     for name, worker, each in waiting:
         _add_stack(name, worker, each, label_of.get(id(each)), stages, found)
     return found.tables()
@@ -170,6 +170,13 @@ def _has_idle(stacks: Sequence[Sequence[Frame]], weights: Floats) -> bool:
     of_workers = [any(worker_frames.is_worker(file, name) for file, name, _ in stack) for stack in stacks]
     between = [worker_frames.is_between_tasks(each) for each in stacks]
     return bool(weights[np.array(between)].sum() > MIN_IDLE * weights[np.array(of_workers)].sum())
+
+
+def _labels(stacks: Sequence[Sequence[Frame]], labels: Labels) -> list[StackLabel | None]:
+    """The labels of stacks.  An index of one folder has files without the path that a profile may have, so files are
+    looked up below the folder that Python imports from, and where that finds nothing by their whole path."""
+    short = [[(worker_frames.below_packages(file), name, line) for file, name, line in each] for each in stacks]
+    return [one or other for one, other in zip(labels(short), labels(stacks), strict=True)]
 
 
 def _user_part(stack: _Stack) -> Sequence[Frame]:

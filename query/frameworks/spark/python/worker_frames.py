@@ -179,7 +179,7 @@ def simple(function: str) -> str:
 def named(frame: Frame) -> str:
     """A function as users search for it: its module and its name, `job.score`."""
     file, function, _ = frame
-    module = re.sub(r"(/__init__)?\.pyx?$", "", _below_packages(file)).replace("/", ".").strip(".")
+    module = re.sub(r"(/__init__)?\.pyx?$", "", below_packages(file)).replace("/", ".").strip(".")
     return f"{module}.{function}" if module and not file.startswith("<") else function
 
 
@@ -193,10 +193,10 @@ def _path(file: str) -> str | None:
 
 def _top(file: str) -> str:
     """The top package or module of a file: `pandas`, `json`, `job`."""
-    return re.sub(r"\.pyx?$", "", _below_packages(file).partition("/")[0])
+    return re.sub(r"\.pyx?$", "", below_packages(file).partition("/")[0])
 
 
-def _below_packages(file: str) -> str:
+def below_packages(file: str) -> str:
     """The path of a file below the folder that Python imports it from, its name alone if that is unknown."""
     found = _PACKAGES.search(file)
     if found:
