@@ -133,7 +133,7 @@ ALLOCATION = "numpy._core._exceptions._ArrayMemoryError: Unable to allocate 1.0 
         ("ValueError: no MemoryErrors here", None),
     ],
 )
-def test_errors_of_python_are_told_from_those_of_the_heap(text: str, kind: str | None) -> None:
+def test_errors_of_python_are_distinguished_from_those_of_the_heap(text: str, kind: str | None) -> None:
     assert failures.exhausted_memory(text) == kind
 
 

@@ -88,7 +88,7 @@ def _parts(own_ms: Mapping[Key, float], read_ms: float, roles: Mapping[Key, _Rol
 
 
 def _roles(functions: Sequence[FunctionCalls], of_rdd: bool) -> dict[Key, _Role]:
-    """What each function is; `of_rdd` is whether the profile has whole tasks, PySpark's functions included."""
+    """The role of each function; `of_rdd` is whether the profile has whole tasks, PySpark's functions included."""
     stripped = not any("/" in each.file or "\\" in each.file for each in functions)
     found: dict[Key, _Role] = {each.key: _known_role(each, stripped, of_rdd) for each in functions}
     heads = [
@@ -124,7 +124,7 @@ def _stated_role(file: str) -> _Role:
 
 
 def _own_times(functions: Sequence[FunctionCalls], roles: Mapping[Key, _Role]) -> tuple[dict[Key, float], float]:
-    """The own time of each function that is no library's, with that of the libraries it called, ms; and apart from that
+    """The own time of each function outside of libraries, with that of the libraries it called, ms; and apart from that
     the time in which PySpark read from the JVM.  Libraries that nothing called keep their time."""
     own_ms: defaultdict[Key, float] = defaultdict(float)
     read_ms = 0.0
