@@ -10,12 +10,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import duckdb
 import pytest
 
 import crystalperf as cp
 from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.exports import built_path
 from crystalperf.query.frameworks.spark import recommendations as spark
-from crystalperf.query.frameworks.spark.python import worker_frames
+from crystalperf.query.frameworks.spark.python import calls, worker_frames
 from crystalperf.query.frameworks.spark.python.worker_frames import Frame
 from crystalperf.query.frameworks.spark.remarks import PythonTime
 from crystalperf.query.frameworks.spark.udfs import numbered_functions
@@ -28,6 +30,7 @@ from crystalperf.query.trace.records import Problems
 from tests.hand_made import figures
 from tests.reading import rows
 from tests.refusals import is_one_line, refused
+from tests.small_indexes import small_index
 from tests.spark_logs import Operator, Query, Stage, waves, write
 
 DAEMON = "<module> (pyspark/daemon.py:230);manager (pyspark/daemon.py:190);worker (pyspark/daemon.py:90)"
@@ -65,6 +68,7 @@ def frames(text: str) -> list[Frame]:
         (f"{ARROW};_create_batch (pyspark/sql/pandas/serializers.py:500);array (pandas/core/base.py:9)",
          "serialization", None),
         (f"{ARROW};f (job.py:3);mean (pandas/core/series.py:9);_mean (numpy/core/_methods.py:101)", "user", "f"),
+        (f"{ARROW};dump_stream (pyspark/sql/pandas/serializers.py:118)", "wait", None),
         # A function of iterators pulls its rows.
         (f"{ARROW};rows (job.py:3);load_stream (pyspark/sql/pandas/serializers.py:127)", "wait", "rows"),
         (f"{MAIN};read_udfs (pyspark/worker.py:1500);loads (pyspark/cloudpickle/cloudpickle.py:1)", "start", None),
@@ -119,6 +123,7 @@ def profiled(
     tree: Operator | None = None,
     stages: int = 1,
     ms: int = 2_500,
+    indexes: Sequence[str] = (),
     **more: Any,
 ) -> Run:
     """A run of stages of four tasks at a time, a fifth of each on the CPU, with profiles next to its log."""
@@ -129,7 +134,7 @@ def profiled(
     for name, content in files.items():
         paths.append(folder / name)
         paths[-1].write_bytes(content.encode() if isinstance(content, str) else content)
-    return cp.profile(paths, output=folder / "run.duckdb")
+    return cp.profile(paths, output=folder / "run.duckdb", indexes=indexes)
 
 
 def stacks(times: int = 1) -> str:
@@ -270,6 +275,44 @@ def test_the_order_of_samples_shows_when_a_worker_was_in_a_task(tmp_path: Path) 
     assert rows(run, "SELECT DISTINCT matched_by FROM spark_python_times") == [("time",)]
 
 
+# Labels ---------------------------------------------------------------------------------------------------------------
+
+
+def test_an_index_labels_the_users_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path / "home"))
+    built_path("depot-1").parent.mkdir(parents=True)
+    small_index("python-1", built_path("depot-1"), name="depot-1")
+    shares = {"cpu": 0.0, "disk": 0.0, "net": 0.0}
+    with duckdb.connect(str(built_path("depot-1")), read_only=True) as index:
+        ((shares["cpu"], shares["disk"], shares["net"]),) = index.execute(
+            "SELECT cpu, disk, net FROM functions WHERE qualified_name = 'depot.top'"
+        ).fetchall()
+    given = (
+        f"{PICKLED};{CALL};top (depot.py:30);dumps (json/__init__.py:3) 300\n{PICKLED};{CALL};other (job.py:3) 100\n"
+    )
+    run = profiled(tmp_path, {"stacks.txt": given}, indexes=["depot-1"])
+    found = rows(
+        run, "SELECT function, index_name, resource, time_ms FROM spark_python_labels ORDER BY function, resource"
+    )
+    assert found == [
+        *(("depot.top", "depot-1", name, pytest.approx(3_000 * share)) for name, share in shares.items() if share),
+        ("job.other", None, "other", pytest.approx(1_000)),
+    ]
+    verdict = run.verdict()
+    (time,) = (each for each in verdict.debug.measurements if isinstance(each, PythonTime))
+    assert {each.resource: each.share for each in time.user_uses} == pytest.approx(
+        {name: 0.75 * share for name, share in shares.items() if share}
+    )
+    assert "disk" in text_of(time, verdict.debug.words)
+
+
+def test_without_an_index_of_the_code_nothing_is_labelled(tmp_path: Path) -> None:
+    run = profiled(tmp_path, {"stacks.txt": STACKS})
+    assert rows(run, "SELECT DISTINCT index_name, resource FROM spark_python_labels") == [(None, "other")]
+    (time,) = (each for each in run.verdict().debug.measurements if isinstance(each, PythonTime))
+    assert time.user_uses == ()
+
+
 # Profiles of cProfile -------------------------------------------------------------------------------------------------
 
 
@@ -318,6 +361,77 @@ def test_the_id_in_the_name_of_a_profile_identifies_its_function(tmp_path: Path)
     assert (serialization, start) == (None, None)
     assert user + jvm + wait == pytest.approx(whole)
     assert ("square", 400) in rows(run, "SELECT udf, calls FROM spark_python_functions WHERE function LIKE '%.square'")
+
+
+def lines(number: int) -> int:
+    """Nearly all of its time is in a library, whose files Spark strips of their folders."""
+    return sum(len(json.dumps({str(each): [each] * 3})) for each in range(number))
+
+
+def stripped(path: Path, calls: int = 50) -> bytes:
+    """A profile without the folders of files, as Spark dumps it."""
+    profile = cProfile.Profile()
+    profile.enable()
+    for _ in range(calls):
+        lines(20)
+    profile.disable()
+    pstats.Stats(profile).strip_dirs().dump_stats(path)
+    return path.read_bytes()
+
+
+def test_time_of_libraries_is_of_the_function_that_called_them(tmp_path: Path) -> None:
+    content = stripped(tmp_path / "profile")
+    run = profiled(tmp_path, {"udf_8_perf.pstats": content}, evaluating("lines(a#1)#8", 0))
+    found = {
+        function: (own, total)
+        for function, own, total in rows(run, "SELECT function, own_ms, total_ms FROM spark_python_functions")
+    }
+    assert set(found) == {"test_python_time.lines", "test_python_time.<genexpr>"}
+    own = sum(each for each, _ in found.values())
+    assert own == pytest.approx(found["test_python_time.lines"][1], rel=0.02)
+    ((user,),) = rows(run, "SELECT sum(time_ms) FROM spark_python_times WHERE part = 'user'")
+    assert user == pytest.approx(own, rel=0.02)
+
+
+def calls_of(file: str, function: str, own_ms: float, callers: Mapping[tuple[str, int, str], float]) -> Any:
+    """A function at line 1 with its own time by caller."""
+    of = tuple(reader.CallerTime(key, ms, ms) for key, ms in callers.items())
+    return reader.FunctionCalls(file, 1, function, 10, own_ms, own_ms, of)
+
+
+def test_a_profile_of_an_rdd_has_parts_of_pyspark_and_of_the_user() -> None:
+    """With folders stripped, `rdd.py` is PySpark's and `util.py` a user's, but for the functions that PySpark has."""
+    rdd, wrapper, score = ("rdd.py", 1, "<genexpr>"), ("util.py", 1, "wrapper"), ("util.py", 1, "score")
+    read = "<method 'read' of '_io.BufferedReader' objects>"
+    given = [
+        calls_of("rdd.py", "<genexpr>", 100, {}),
+        calls_of("util.py", "wrapper", 50, {rdd: 50}),
+        calls_of("util.py", "score", 200, {wrapper: 200}),
+        calls_of("~", "<built-in method builtins.sum>", 40, {rdd: 10, score: 30}),
+        calls_of("~", read, 80, {("serializers.py", 1, "load_stream"): 80}),
+        calls_of("serializers.py", "load_stream", 5, {rdd: 5}),
+        calls_of("decoder.py", "decode", 60, {("__init__.py", 1, "loads"): 60}),
+        calls_of("__init__.py", "loads", 6, {score: 6}),
+    ]
+    roles = calls._roles(given, True)
+    own_ms, read_ms = calls._own_times(given, roles)
+    parts: dict[str, float] = {}
+    for part, ms in calls._parts(own_ms, read_ms, roles):
+        parts[part] = parts.get(part, 0.0) + ms
+    assert parts == pytest.approx({"user": 200 + 30 + 60 + 6, "serialization": 100 + 50 + 10 + 5, "wait": 80})
+    assert own_ms["util.py", 1, "score"] == pytest.approx(296)
+
+
+def test_libraries_that_call_each_other_end(tmp_path: Path) -> None:
+    one, two, score = ("a.py", 1, "one"), ("b.py", 1, "two"), ("job.py", 1, "score")
+    given = [
+        calls_of("job.py", "score", 10, {}),
+        calls_of("a.py", "one", 20, {score: 10, two: 10}),
+        calls_of("b.py", "two", 30, {one: 30}),
+    ]
+    own_ms, _ = calls._own_times(given, calls._roles(given, False))
+    assert sum(own_ms.values()) == pytest.approx(60)
+    assert own_ms["job.py", 1, "score"] == pytest.approx(60, abs=0.1)
 
 
 def test_a_profile_of_an_unknown_function_is_left_out(tmp_path: Path) -> None:
@@ -419,8 +533,50 @@ def test_without_profiles_the_log_has_the_jvms_part_and_the_data(tmp_path: Path)
     assert not any(isinstance(each, PythonTime) for each in run.verdict().debug.measurements)
 
 
-def test_a_profile_of_memory_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "udf_7_memory.txt"
-    path.write_text("Filename: /job.py\n\nLine #    Mem usage    Increment  Occurrences   Line Contents\n====\n")
-    with refused(InputError, path, "memory"):
-        discover([path])
+# Real runs ------------------------------------------------------------------------------------------------------------
+
+RECORDINGS = Path(__file__).parents[1] / "lab" / "recordings" / "python"
+WITHIN = 0.1
+"""Largest difference between the split and the time that the functions measured themselves, as a share of task time."""
+
+
+def recorded(tmp_path: Path, name: str) -> tuple[Run, dict[str, float]]:
+    """A recording of the lab, and the time that its functions measured, s, in the order of their stages."""
+    folder = RECORDINGS / name
+    paths = [each for each in sorted(folder.iterdir()) if each.name != "truth.json"]
+    spent_s: dict[str, float] = json.loads((folder / "truth.json").read_text())["functions_s"]
+    return cp.profile(paths, output=tmp_path / "run.duckdb"), spent_s
+
+
+def stages_of(run: Run) -> list[tuple[Any, ...]]:
+    return [tuple(each) for each in run.sql("SELECT task_ms, user_ms, function FROM spark_python").rows]
+
+
+@pytest.mark.parametrize("name", ["two-ways", "at-once"])
+def test_each_of_two_stages_gets_the_time_of_its_function(tmp_path: Path, name: str) -> None:
+    run, spent_s = recorded(tmp_path, name)
+    operators = dict(
+        rows(
+            run,
+            "SELECT stage_id, any_value(name) FROM operator_stages JOIN operators USING (scope_id, node_id)"
+            " WHERE regexp_matches(name, 'Python|Pandas') GROUP BY stage_id",
+        )
+    )
+    function_of = {"BatchEvalPython": "heavy", "MapInPandas": "upper"}
+    found = run.sql("SELECT stage_id, task_ms, user_ms, function FROM spark_python").rows
+    assert len(found) == 2
+    for stage, task_ms, user_ms, function in found:
+        of = function_of[operators[stage]]
+        assert function == f"python_jobs.{of}"
+        assert user_ms / task_ms == pytest.approx(1000 * spent_s[of] / task_ms, abs=WITHIN)
+
+
+@pytest.mark.parametrize(("name", "within"), [("heavy-udf", 0.02), ("rdd-map", 0.15), ("vectorized-udf", 0.02)])
+def test_sparks_own_profiles_name_the_function_and_its_time(tmp_path: Path, name: str, within: float) -> None:
+    """The profile of an RDD also has the user's lambda, and cProfile's cost of each call that the function makes."""
+    run, spent_s = recorded(tmp_path, name)
+    ((task_ms, user_ms, function),) = stages_of(run)
+    assert [function] == [f"python_jobs.{each}" for each in spent_s]
+    assert user_ms / task_ms == pytest.approx(1000 * sum(spent_s.values()) / task_ms, abs=within)
+    names = rows(run, "SELECT DISTINCT function FROM spark_python_functions")
+    assert all(each.startswith("python_jobs.") for (each,) in names), "no library"

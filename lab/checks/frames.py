@@ -42,6 +42,7 @@ from crystalperf.query.frameworks.registry import get
 from crystalperf.query.inputs.discover import discover
 from crystalperf.query.inputs.files import SampleFile
 from crystalperf.query.recordings import jfr, profiles
+from crystalperf.query.recordings.memory_profile import MemoryProfile
 from crystalperf.query.recordings.pstats import CallProfile
 from crystalperf.query.recordings.stacktable import Collapsed
 from crystalperf.query.trace.records import Problems
@@ -119,7 +120,7 @@ def package(class_name: str) -> str:
 def of_file(file: SampleFile) -> list[Stack]:
     """The stacks of one recording and their time in ms, or their counts."""
     read = jfr.read(file.path) if file.kind == "jfr" else profiles.read(file.path, file.kind, Problems())
-    if isinstance(read, CallProfile):
+    if isinstance(read, CallProfile | MemoryProfile):
         return []
     if isinstance(read, Collapsed):
         recording, weights = read.recording, read.weight.tolist()

@@ -253,7 +253,7 @@ def _named(found: list[_Found]) -> list[_Found]:
     raise kind(
         f"{first.part.path}: {what or f'is {first.what}'}; CrystalPerf reads {_logs()}, and stack samples as a JFR"
         " recording, collapsed stacks, a pprof or speedscope profile, text of `perf script`, or a profile of cProfile"
-        f"{advice}"
+        f" or memory_profiler{advice}"
     )
 
 

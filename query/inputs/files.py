@@ -60,7 +60,7 @@ class Application:
     size: int = 0
 
 
-SampleKind = Literal["jfr", "collapsed", "pprof", "speedscope", "perf script", "pstats"]
+SampleKind = Literal["jfr", "collapsed", "pprof", "speedscope", "perf script", "pstats", "memory profile"]
 SAMPLE_KINDS: tuple[SampleKind, ...] = get_args(SampleKind)
 
 

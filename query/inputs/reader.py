@@ -19,9 +19,24 @@ from crystalperf.query.trace.vocabulary import Vocabulary
 if TYPE_CHECKING:
     import duckdb
 
-    from crystalperf.query.recordings import jfr
-    from crystalperf.query.recordings.pstats import CallProfile
-    from crystalperf.query.recordings.stacktable import Collapsed
+    from crystalperf.query.recordings.profiles import Profile
+
+
+DelegateStack = Sequence[tuple[str, str, int]]
+"""The frames of a stack, the leaf first: class name or file, function, line."""
+
+
+@dataclass(frozen=True)
+class StackLabel:
+    """The indexed function that a stack is attributed to, and its share of each resource, by name."""
+
+    index_name: str
+    symbol: str
+    shares: Mapping[str, float]
+
+
+Labels = Callable[[Sequence[DelegateStack]], Sequence[StackLabel | None]]
+"""Stacks → the label of each by indexes, None for one without an indexed function."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +44,12 @@ class DelegateProfiles:
     """How profiles of processes that compute for tasks, such as Python workers, are attributed to stages.
 
     is_delegate  (class name or file, function) of a frame → whether only such processes have it
-    read         (file name, profile) of each, the trace, the problems → tables of the framework's own (Reader.raw)
+    read         (file name, profile) of each, the trace, the problems, labels of stacks → tables of the framework's own
+                 (Reader.raw)
     """
 
     is_delegate: Callable[[str, str], bool]
-    read: Callable[[Sequence[tuple[str, Collapsed | jfr.Recording | CallProfile]], Trace, Problems], RunTables]
+    read: Callable[[Sequence[tuple[str, Profile]], Trace, Problems, Labels], RunTables]
 
 
 @dataclass(frozen=True)

@@ -215,8 +215,8 @@ KINDS = (
     Foreign("a profile of pyinstrument", _AGAIN, _json(rb'"session"\s*:', rb'"(min_interval|sample_count)"\s*:')),
     Foreign("a recording of memray", "it shows memory, not time", _magic(b"memray\0")),
     Foreign(
-        "a profile of memory_profiler",
-        "it shows memory, not time",
+        "a profile of memory_profiler before 0.58",
+        "it does not say how often a line ran; profile again with a newer one",
         _has(rb"(?m)^Filename: ", rb"Line #\s{1,9}Mem usage\s{1,9}Increment"),
     ),
     Foreign(

@@ -1,5 +1,5 @@
 """Readers of other profilers' files, by kind: recordings if they have times and threads, else collapsed stacks, or the
-calls of functions."""
+calls or the memory of functions."""
 
 from __future__ import annotations
 
@@ -11,23 +11,28 @@ from crystalperf.query.trace.records import Problems
 
 if TYPE_CHECKING:
     from crystalperf.query.recordings import jfr
+    from crystalperf.query.recordings.memory_profile import MemoryProfile
     from crystalperf.query.recordings.pstats import CallProfile
     from crystalperf.query.recordings.stacktable import Collapsed
 
+    Profile = Collapsed | jfr.Recording | CallProfile | MemoryProfile
 
-def read(path: str, kind: SampleKind, problems: Problems) -> Collapsed | jfr.Recording | CallProfile:
+
+def read(path: str, kind: SampleKind, problems: Problems) -> Profile:
     """The content of a file.  Raises InputError, one sentence, if it has no usable stack."""
     module = import_module(f"crystalperf.query.recordings.{kind.replace(' ', '_')}")
-    found: Collapsed | jfr.Recording | CallProfile = module.read(path, problems)
+    found: Profile = module.read(path, problems)
     return found
 
 
 def kind_of(beginning: bytes) -> SampleKind | None:
     """The kind of a profile by its decompressed beginning; None for another file."""
-    from crystalperf.query.recordings import perf_script, pprof, pstats, speedscope
+    from crystalperf.query.recordings import memory_profile, perf_script, pprof, pstats, speedscope
 
     if pstats.is_pstats(beginning):
         return "pstats"
+    if memory_profile.is_memory_profile(beginning):
+        return "memory profile"
     if beginning.lstrip()[:1] == b"{":
         return "speedscope" if speedscope.is_speedscope(beginning) else None
     if perf_script.is_perf_script(beginning):

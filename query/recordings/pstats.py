@@ -27,6 +27,19 @@ class _DamagedError(Exception):
     """The content ends early, or has a type that no profile has."""
 
 
+Key = tuple[str, int, str]
+"""File, line and name of a function."""
+
+
+@dataclass(frozen=True)
+class CallerTime:
+    """The time of a function while another one, `key`, called it: its own, and with its callees."""
+
+    key: Key
+    own_ms: float
+    total_ms: float
+
+
 @dataclass(frozen=True)
 class FunctionCalls:
     """A function's calls; `own_ms` is without its callees, `total_ms` with them.  Builtins have no file (`~`)."""
@@ -37,6 +50,11 @@ class FunctionCalls:
     calls: int
     own_ms: float
     total_ms: float
+    callers: tuple[CallerTime, ...] = ()
+
+    @property
+    def key(self) -> Key:
+        return self.file, self.line, self.function
 
 
 @dataclass(frozen=True)
@@ -68,15 +86,35 @@ def read(path: str, problems: Problems) -> CallProfile:
 
 
 def _calls(key: object, counts: object) -> FunctionCalls:
-    if not isinstance(key, tuple) or not isinstance(counts, tuple) or len(key) != 3 or len(counts) != 5:
+    if not isinstance(counts, tuple) or len(counts) != 5:
+        raise _DamagedError("an entry of unknown form")
+    _, calls, own_s, total_s, callers = counts
+    file, line, function = _key(key)
+    own_ms, total_ms = _ms(own_s), _ms(total_s)
+    called = callers.items() if isinstance(callers, dict) else ()
+    by = [CallerTime(_key(each), _ms(times[2]), _ms(times[3])) for each, times in called if _is_measured(times)]
+    return FunctionCalls(file, line, function, int(calls), own_ms, total_ms, tuple(by))
+
+
+def _key(key: object) -> Key:
+    if not isinstance(key, tuple) or len(key) != 3:
         raise _DamagedError("an entry of unknown form")
     file, line, function = key
-    _, calls, own_s, total_s, _ = counts
-    own_ms, total_ms = (1000.0 * float(each) for each in (own_s, total_s))
-    if not isinstance(file, str) or not isinstance(function, str) or not (math.isfinite(own_ms + total_ms)):
+    if not isinstance(file, str) or not isinstance(function, str):
         raise _DamagedError("an entry of unknown form")
-    known = line if isinstance(line, int) and 0 < line < _MAX_LINE else 0
-    return FunctionCalls(file, known, function, int(calls), max(own_ms, 0.0), max(total_ms, 0.0))
+    return file, line if isinstance(line, int) and 0 < line < _MAX_LINE else 0, function
+
+
+def _is_measured(times: object) -> bool:
+    """Whether a caller has times; the profiler in pure Python counts its calls only."""
+    return isinstance(times, tuple) and len(times) == 4
+
+
+def _ms(seconds: object) -> float:
+    found = 1000.0 * float(seconds) if isinstance(seconds, int | float) else math.nan
+    if not math.isfinite(found):
+        raise _DamagedError("a time that is not a number")
+    return max(found, 0.0)
 
 
 class _Reader:

@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -54,7 +55,7 @@ from crystalperf.query.trace.records import (
 if TYPE_CHECKING:
     from crystalperf.query.attribution.samples.place import MatchedRecording
     from crystalperf.query.recordings import jfr
-    from crystalperf.query.recordings.pstats import CallProfile
+    from crystalperf.query.recordings.profiles import Profile
     from crystalperf.query.recordings.stacktable import Collapsed
 
 # The modules for recordings are imported only if there are recordings: most runs have none.
@@ -112,7 +113,7 @@ def profile_application(
     timed, untimed, delegated = _samples(inputs.samples, framework, problems, progress)
     run = gather(
         # The only reference, because a step releases its tasks.
-        _with_delegates(_read(framework, application.log, problems), framework, problems, delegated, progress),
+        _with_delegates(_read(framework, application.log, problems), framework, problems, delegated, indexes, progress),
         framework,
         problems,
         indexes,
@@ -145,19 +146,27 @@ def _read(framework: ReadableFramework, log: LogFile, problems: Problems) -> Tra
 
 
 def _with_delegates(
-    trace: Trace, framework: ReadableFramework, problems: Problems, delegated: _Profiles, progress: Progress
+    trace: Trace,
+    framework: ReadableFramework,
+    problems: Problems,
+    delegated: _Profiles,
+    indexes: Sequence[str],
+    progress: Progress,
 ) -> Trace:
     """The trace with the tables that its framework makes of profiles of delegates."""
     reads = framework.reader.delegate_profiles
     if not delegated or reads is None:
         return trace
     progress(f"matching the samples of {framework.vocabulary.delegate}s")
-    return replace(trace, raw={**trace.raw, **reads.read(delegated, trace, problems)})
+    from crystalperf.query.attribution.code.delegate_labels import label_stacks
+
+    labels = partial(label_stacks, framework, _versions(trace), trace.names, indexes)
+    return replace(trace, raw={**trace.raw, **reads.read(delegated, trace, problems, labels)})
 
 
 _Timed = Iterable[tuple[str, "jfr.Recording"]]
 _Untimed = Sequence[tuple[str, "Collapsed"]]
-_Profiles = Sequence[tuple[str, "Collapsed | jfr.Recording | CallProfile"]]
+_Profiles = Sequence[tuple[str, "Profile"]]
 
 
 def _samples(
@@ -171,7 +180,7 @@ def _samples(
 
     timed: list[tuple[str, jfr.Recording]] = []
     untimed: list[tuple[str, Collapsed]] = []
-    delegated: list[tuple[str, Collapsed | jfr.Recording | CallProfile]] = []
+    delegated: list[tuple[str, Profile]] = []
     for path, found in _stacks(samples, problems, progress):
         if _is_of_delegates(found, framework):
             delegated.append((path, found))
@@ -185,13 +194,14 @@ def _samples(
     return chain(_recordings(samples, problems, progress), timed), untimed, delegated
 
 
-def _is_of_delegates(found: Collapsed | jfr.Recording | CallProfile, framework: ReadableFramework) -> bool:
+def _is_of_delegates(found: Profile, framework: ReadableFramework) -> bool:
     """Whether a profile is of processes that compute for the tasks of a framework."""
+    from crystalperf.query.recordings.memory_profile import MemoryProfile
     from crystalperf.query.recordings.pstats import CallProfile
     from crystalperf.query.recordings.stacktable import Collapsed
 
     reads = framework.reader.delegate_profiles
-    if reads is None or isinstance(found, CallProfile):
+    if reads is None or isinstance(found, CallProfile | MemoryProfile):
         return reads is not None
     frames = found.recording.frames if isinstance(found, Collapsed) else found.frames
     pairs = set(zip(frames.class_id.tolist(), frames.method_id.tolist(), strict=True))
@@ -222,9 +232,7 @@ def _add_unreadable(problems: Problems, path: str, error: Exception) -> None:
     problems.add("unreadable recording", "data loss", path, None, f"cannot read a recording: {shortened(why)}")
 
 
-def _stacks(
-    samples: Sequence[SampleFile], problems: Problems, progress: Progress
-) -> Iterator[tuple[str, Collapsed | jfr.Recording | CallProfile]]:
+def _stacks(samples: Sequence[SampleFile], problems: Problems, progress: Progress) -> Iterator[tuple[str, Profile]]:
     """The files of all other kinds."""
     for each in samples:
         if each.kind == "jfr":
@@ -339,8 +347,7 @@ def write_run(
 
 def find_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
     """Write the stacks with the function that each is attributed to."""
-    facts = run.trace.run
-    ran = ProgramVersions(facts.get("java_version"), facts.get("libraries") or [], facts.get("framework_version"))
+    ran = _versions(run.trace)
     classes = {class_name for class_name, _, _ in run.stacks.frames}
     run.fits = fitting(run.framework, ran, classes, run.wanted)
     for each in run.fits:
@@ -367,6 +374,11 @@ def find_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
         bounds = labelled(connection, run.trace.bounds, run.stated_functions, run.names)
         run.trace = replace(run.trace, bounds=bounds)
     connection.execute("DROP SCHEMA IF EXISTS memory.places CASCADE")
+
+
+def _versions(trace: Trace) -> ProgramVersions:
+    facts = trace.run
+    return ProgramVersions(facts.get("java_version"), facts.get("libraries") or [], facts.get("framework_version"))
 
 
 def keep_trace(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:

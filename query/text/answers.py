@@ -945,10 +945,12 @@ def _workers_lost(ended: Outcome, words: Vocabulary, figures: Figures) -> list[s
 
 def memory_sentence(kind: Exhausted, words: Vocabulary) -> str:
     """The sentence about what ran out of memory."""
+    delegate = words.delegate or f"process that computes for {words.tasks}"
     texts: dict[Exhausted, str] = {
         "container": f"A container ran out of memory: {with_article(words.worker)} exceeded its total limit.",
         "heap": f"A heap ran out of memory: the data of {words.tasks} did not fit.",
         "device": f"A device such as a GPU ran out of memory: the data of {words.tasks} did not fit.",
+        "delegate": f"{capitalised(with_article(delegate))} ran out of memory: its data did not fit.",
         "killed": (
             f"{capitalised(with_article(words.worker))} was killed from outside, most often because it exceeded the"
             " memory limit of its container."

@@ -450,6 +450,7 @@ def avoid_exhaustion(advice: todo.AvoidExhaustion, words: Words) -> str:
         "container": f"a container limit for each {worker} that is larger than its heap needs, or fewer {slot_word}",
         "heap": f"more memory per {worker}, fewer {slot_word}, or smaller {task_word}",
         "device": f"fewer concurrent {task_word} per device, or smaller {task_word}",
+        "delegate": f"more memory for the processes that compute for {task_word}, or smaller {task_word}",
         "killed": f"find out what killed it; if memory was the reason, fewer {slot_word} or a larger container",
     }[advice.exhausted]
 

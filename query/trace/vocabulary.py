@@ -9,12 +9,13 @@ from typing import Literal
 SettingUnit = Literal["count", "speed", "bytes", "bytes per second", "times", "seconds", "choice"]
 """The unit of a what-if setting."""
 
-Exhausted = Literal["container", "heap", "device", "killed"]
+Exhausted = Literal["container", "heap", "device", "delegate", "killed"]
 """The thing that ran out of memory.
 
 container   the limit of a worker and all its processes
 heap        the memory that its process manages itself
 device      the memory of a device such as a GPU
+delegate    the memory of a process that computes for tasks
 killed      a worker was killed from outside, as happens at its container's limit; the log does not state the reason
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -54,6 +54,17 @@ class NumberedStacks:
                 frames = np.array([self._frame(NO_FRAME)], dtype=np.int32)
             numbers[stack] = self._stack(frames, truncated=bool(recording.stacks.truncated[stack]))
         return numbers
+
+    def add_stacks(self, stacks: Iterable[Sequence[tuple[str, str, int]]]) -> Ints:
+        """Add stacks of (class or file, name, line), leaf first; returns the number of each, (stacks,)."""
+        numbers = []
+        for stack in stacks:
+            own = [
+                self._frame((bounded(owner), bounded(name), min(max(line, 0), _LAST_LINE)))
+                for owner, name, line in stack or (NO_FRAME,)
+            ]
+            numbers.append(self._stack(np.array(own, dtype=np.int32), truncated=False))
+        return np.array(numbers, dtype=np.int64)
 
     def add_functions(self, functions: Sequence[tuple[str, str, int] | None]) -> Ints:
         """Add functions, (class or file, name, line), each as a stack of one frame; their numbers, -1 for None."""
@@ -150,6 +161,28 @@ def decide(
     if not table.stacks:
         connection.execute("DROP TABLE frames")
         return
+    prepare(connection, table, indexes, other_version, libraries, names)
+    lengths = table.lengths()
+    operators = [table.operator(key) for key in table.stacks]
+    cut = {  # noqa: F841
+        "stack_id": np.arange(len(lengths), dtype=np.int32),
+        "truncated": np.array(table.truncated, dtype=bool),
+        "operator": objects([kind for kind, _ in operators]),
+        "pipeline": np.array([-1 if pipeline is None else pipeline for _, pipeline in operators], dtype=np.int64),
+    }
+    connection.execute(sql.text("keep_stacks").format(decided=attributed_frames(names)))
+    connection.execute("DROP TABLE frames; DROP TABLE stack_frames; DROP TABLE resolved")
+
+
+def prepare(
+    connection: duckdb.DuckDBPyConnection,
+    table: NumberedStacks,
+    indexes: Indexes,
+    other_version: Collection[str],
+    libraries: Collection[str],
+    names: Sequence[str],
+) -> None:
+    """Make the tables that `attributed_frames` reads, after `add_frames`; the parameters are those of decide()."""
     connection.execute(
         """
         CREATE OR REPLACE TEMP TABLE frames AS
@@ -180,15 +213,6 @@ def decide(
             """,
             [WAITS_FOR_PEERS, list(libraries)],
         )
-    operators = [table.operator(key) for key in table.stacks]
-    cut = {  # noqa: F841
-        "stack_id": np.arange(len(lengths), dtype=np.int32),
-        "truncated": np.array(table.truncated, dtype=bool),
-        "operator": objects([kind for kind, _ in operators]),
-        "pipeline": np.array([-1 if pipeline is None else pipeline for _, pipeline in operators], dtype=np.int64),
-    }
-    connection.execute(sql.text("keep_stacks").format(decided=attributed_frames(names)))
-    connection.execute("DROP TABLE frames; DROP TABLE stack_frames; DROP TABLE resolved")
 
 
 def _add_resolved(

@@ -64,11 +64,13 @@ def _served(address: str, app: str | None, folder: Path, progress: Callable[[str
     return history.served(address, app, folder, progress)
 
 
-def _python_tables(profiles: Sequence[tuple[str, Any]], trace: Trace, problems: Problems) -> RunTables:
+def _python_tables(
+    profiles: Sequence[tuple[str, Any]], trace: Trace, problems: Problems, labels: Callable[..., Any]
+) -> RunTables:
     """See profiles.read; it is imported only for profiles of Python workers."""
     from crystalperf.query.frameworks.spark.python import profiles as python_profiles
 
-    return python_profiles.read(profiles, trace, problems)
+    return python_profiles.read(profiles, trace, problems, labels)
 
 
 SPARK = Framework(

@@ -57,6 +57,8 @@ _HEAP = re.compile(
 _DEVICE = re.compile(
     r"\bGpu\w*OOM\b|GPU OutOfMemory|RMM.{0,40}out.of.memory|CudaException.{0,80}out of memory|bad_alloc.{0,80}CUDA"
 )
+_PYTHON = re.compile(r"(?:^|[\s.:'\"])(?:_Array|Arrow)?MemoryError\b")
+"""Python's own exception, that of numpy (_ArrayMemoryError) and that of Arrow, in a Python worker."""
 
 
 def cause(text: str | None) -> str | None:
@@ -138,7 +140,8 @@ def exhausted_memory(text: str) -> Exhausted | None:
     """Which memory was exhausted, from an error or an executor's loss reason.
 
     52 is the exit code of an executor whose heap is full (SparkExitCode.OOM), 137 that of a killed process (SIGKILL):
-    the kernel kills a container above its memory limit, but there are other causes.
+    the kernel kills a container above its memory limit, but there are other causes.  A Python worker has a limit of its
+    own with spark.executor.pyspark.memory.
     """
     if _CONTAINER.search(text):
         return "container"
@@ -146,4 +149,6 @@ def exhausted_memory(text: str) -> Exhausted | None:
         return "device"
     if _HEAP.search(text):
         return "heap"
+    if _PYTHON.search(text):
+        return "delegate"
     return "killed" if _KILLED.search(text) else None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from crystalperf.indexes.resources import known
 from crystalperf.query.frameworks.spark import plan_sentences, remarks
 from crystalperf.query.frameworks.spark.recommendations import (
+    LessPythonMemory,
     OfPython,
     ProfilePython,
     ReusePythonWorkers,
@@ -21,6 +23,9 @@ from crystalperf.query.trace.amounts import counted, lasting, volume
 
 SENTENCES = Sentences(base=plan_sentences.SENTENCES)
 
+_REST_OF_CALLS = "serialization, waiting and the profiler itself"
+"""The time that a profile of calls does not split."""
+
 DUMP = 'spark.profile.dump("profiles", type="perf")'
 
 
@@ -32,7 +37,7 @@ def python_time(found: remarks.PythonTime, _words: Words) -> str:
         (parts.serialization, "serialization"),
         (parts.start, "starting workers"),
         (parts.jvm, "the JVM"),
-        (parts.wait, "waiting" if parts.serialization is not None else "serialization and waiting"),
+        (parts.wait, "waiting" if parts.serialization is not None else _REST_OF_CALLS),
     ]
     shown = [f"{percent(ms, parts.whole)} {what}" for ms, what in named if ms and ms >= 0.005 * parts.whole]
     others = f"; the view spark_python has {counted(found.others, 'more stage')}" if found.others else ""
@@ -43,7 +48,29 @@ def _hottest(found: remarks.PythonTime) -> str:
     if found.function is None:
         return ""
     where = f", {found.where}" if found.where else ""
-    return f" (most in `{found.function}`{where})"
+    return f" (most in `{found.function}`{where}{_uses(found)})"
+
+
+def _uses(found: remarks.PythonTime) -> str:
+    """The resources with a noticeable share in the user's code, by the labels of indexes."""
+    device = {each.name: each.device for each in known()}
+    shown = [
+        f"{percent(each.share, 1.0)} {device.get(each.resource, each.resource)}"
+        for each in found.user_uses
+        if each.share >= 0.05
+    ]
+    return f"; by indexes, user code is {', '.join(shown)}" if shown else ""
+
+
+@SENTENCES.of(remarks.PythonMemory)
+def python_memory(found: remarks.PythonMemory, _words: Words) -> str:
+    where = f", most at {found.where}" if found.where else ""
+    limit = f"; its limit is {volume(found.limit_bytes)}" if found.limit_bytes else ""
+    return (
+        f"Memory of a Python worker of {found.stage} in `{found.function}`: {volume(found.start_bytes)} at the start,"
+        f" at most {volume(found.most_bytes)} (means of {counted(found.calls, 'call')}){where}"
+        f" (+{volume(found.grown_bytes * found.calls)} in all calls){limit}"
+    )
 
 
 def _share(found: OfPython) -> str:
@@ -85,6 +112,22 @@ def send_fewer_columns(found: SendFewerColumns, _words: Words) -> str:
 @SENTENCES.lines(SendFewerColumns)
 def select_columns(_found: SendFewerColumns, _words: Words) -> tuple[str, ...]:
     return ('df = df.select("key", "value")  # before applyInPandas, mapInPandas …',)
+
+
+@SENTENCES.of(LessPythonMemory)
+def less_python_memory(found: LessPythonMemory, _words: Words) -> str:
+    where = f" ({found.where})" if found.where else ""
+    how = ", or send it fewer rows at a time" if found.settings else ", or make its groups smaller"
+    return (
+        f"Use less memory in `{found.function}`{where}{how}: {counted(found.calls, 'call')} added"
+        f" {volume(found.grown_bytes * found.calls)} to Python workers, which then had {volume(found.most_bytes)} on"
+        " average"
+    )
+
+
+@SENTENCES.lines(LessPythonMemory)
+def less_python_memory_lines(found: LessPythonMemory, words: Words) -> tuple[str, ...]:
+    return setting_lines(found, words)
 
 
 @SENTENCES.of(ReusePythonWorkers)

@@ -297,6 +297,26 @@ class ReusePythonWorkers(OfPython, ChangeSetting):
     kind: ClassVar[str] = "reuse-python-workers"
 
 
+@dataclass(frozen=True, kw_only=True)
+class LessPythonMemory(Recommendation):
+    """Use less memory in a user's Python function, because a worker or an executor ran out of it.
+
+    The line at `where` raises a worker's memory by `grown_bytes`, to `most_bytes`: means over `calls`.  Python keeps
+    memory that it freed, so often only the first calls of a worker raise it.  `settings` send it fewer rows at a time;
+    they are empty if it gets whole groups.
+    """
+
+    kind: ClassVar[str] = "less-python-memory"
+
+    stage: str
+    name: str
+    function: str
+    where: str | None
+    calls: int
+    grown_bytes: float
+    most_bytes: float
+
+
 # Engines --------------------------------------------------------------------------------------------------------------
 
 

@@ -235,11 +235,20 @@ class PythonParts:
 
 
 @dataclass(frozen=True)
+class ResourceShare:
+    """The share of a resource, by name, in the time of a user's code."""
+
+    resource: str
+    share: float
+
+
+@dataclass(frozen=True)
 class PythonTime(Remark):
     """The task time of the stage with the most of it, of those of which there are profiles of Python workers.
 
     `function` is the user's function with the most time of its own, `where` its file and line, `function_ms` that time;
-    None if no function was seen.  `others` is the number of such stages besides.
+    None if no function was seen.  `others` is the number of such stages besides.  `user_uses` is what the user's code
+    used by the labels of indexes, the most time first; empty if no index knows it.
     """
 
     kind: ClassVar[str] = "python-time"
@@ -252,6 +261,30 @@ class PythonTime(Remark):
     where: str | None
     function_ms: float
     others: int = 0
+    user_uses: tuple[ResourceShare, ...] = ()
+
+
+@dataclass(frozen=True)
+class PythonMemory(Remark):
+    """The memory of Python workers during a user's function, bytes: means over its calls, as Spark's profiler adds
+    them up.
+
+    It is `start_bytes` at the function's start and `most_bytes` after the line with the most; the line at `where`
+    raises it by `grown_bytes`, more than any other.  `limit_bytes` is what a worker may use, None without a limit.
+    """
+
+    kind: ClassVar[str] = "python-memory"
+    on_first_screen: ClassVar[bool] = True
+
+    stage: str
+    name: str
+    function: str
+    where: str | None
+    calls: int
+    start_bytes: float
+    most_bytes: float
+    grown_bytes: float
+    limit_bytes: float | None
 
 
 @dataclass(frozen=True)

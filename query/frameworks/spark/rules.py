@@ -51,7 +51,7 @@ from crystalperf.query.frameworks.spark.findings import (
 )
 from crystalperf.query.frameworks.spark.names import TITLES
 from crystalperf.query.frameworks.spark.partitions import size_set
-from crystalperf.query.frameworks.spark.python import split
+from crystalperf.query.frameworks.spark.python import memory_lines, split
 from crystalperf.query.frameworks.spark.settings import flag, number, whole
 from crystalperf.query.frameworks.spark.storage import file_findings
 from crystalperf.query.results.advice import (
@@ -348,12 +348,13 @@ def unmodelled_device(connection: duckdb.DuckDBPyConnection, execution: Executio
 
 def own_remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
     """Spark's own measurements that no finding has: statements of a server's clients, changes of tables, batches of
-    streams, time of Python workers and of engines, and heaps too large or near their limit."""
+    streams, time and memory of Python workers, time of engines, and heaps too large or near their limit."""
     return [
         *statements.remarks(connection, execution),
         *lakehouse.remarks(connection, execution),
         *streaming.remarks(connection, execution),
         *split.remarks(connection, execution),
+        *memory_lines.remarks(connection, execution),
         *engine_times.remarks(connection, execution),
         *needs.remarks(connection, execution),
     ]

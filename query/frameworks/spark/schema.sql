@@ -192,3 +192,23 @@ CREATE TABLE spark_python_functions (         -- one row per stage and user's Py
     own_ms DOUBLE NOT NULL,                   -- time in it and in libraries that it called, summed over workers
     total_ms DOUBLE NOT NULL                  -- with the user's functions that it called
 );
+
+CREATE TABLE spark_python_labels (            -- one row per stage, user's Python function in samples of its workers, index and resource
+    stage_id VARCHAR NOT NULL,                -- of stages
+    function VARCHAR NOT NULL,                -- the innermost function of the user: module.function
+    index_name VARCHAR,                       -- the index that labels it, or the library that it called; NULL for other
+    resource VARCHAR NOT NULL,                -- cpu, disk or net, or other if no index labels it
+    origin VARCHAR NOT NULL,                  -- name of the profile
+    time_ms DOUBLE NOT NULL                   -- its time on that resource by its label, summed over workers
+);
+
+CREATE TABLE spark_python_memory (            -- one row per stage and line of a user's Python function in memory profiles of its workers
+    stage_id VARCHAR NOT NULL,                -- of stages
+    function VARCHAR NOT NULL,                -- the function: module.function
+    file VARCHAR NOT NULL,                    -- its file, as the profile has it
+    origin VARCHAR NOT NULL,                  -- name of the profile
+    line INTEGER NOT NULL,                    -- its line; the first one is that at which the function starts
+    calls BIGINT NOT NULL,                    -- number of calls of the function
+    memory_bytes DOUBLE NOT NULL,             -- memory of a worker after the line, mean of the calls that ran it
+    grown_bytes DOUBLE NOT NULL               -- increase by the line, mean of all calls; 0 for the first line
+);

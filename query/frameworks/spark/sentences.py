@@ -306,6 +306,10 @@ def avoid_exhaustion(found: advice.AvoidExhaustion, _words: Words) -> str:
             "run fewer tasks at a time on a GPU (spark.rapids.sql.concurrentGpuTasks), or use smaller batches"
             " (spark.rapids.sql.batchSizeBytes)"
         ),
+        "delegate": (
+            "use less memory in the Python function, send it fewer rows at a time"
+            " (spark.sql.execution.arrow.maxRecordsPerBatch), or raise spark.executor.pyspark.memory"
+        ),
     }[found.exhausted]
 
 
@@ -779,6 +783,7 @@ def _python_code(functions: Sequence[str]) -> str:
 _RAN_OUT: dict[Exhausted, str] = {
     "heap": "a heap was too small",
     "container": "a container exceeded its memory limit, because of memory outside the heap",
+    "delegate": "the limit of a Python worker was too small",
     "killed": "an executor was killed from outside, most often because of memory outside the heap",
 }
 

@@ -61,6 +61,7 @@ def _candidates(connection: duckdb.DuckDBPyConnection, execution: Execution, dia
     cuts = [each for each in every if each.detail.facts.id not in listing and each not in called]
     return [
         *executors.stopped(debug),
+        *python.exhausted(connection, execution, diagnosis.details, debug),
         *memory.exhausted(execution, debug),
         *files.schemas(on_path.details, listing),
         *partitions.in_program(called),

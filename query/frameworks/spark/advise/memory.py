@@ -17,6 +17,7 @@ from crystalperf.query.frameworks.spark.advise.stages import reads_shuffle
 from crystalperf.query.frameworks.spark.memory import usable_bytes
 from crystalperf.query.frameworks.spark.needs import OVERSIZED, Needs, needs
 from crystalperf.query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB
+from crystalperf.query.frameworks.spark.python.memory_lines import LIMIT
 from crystalperf.query.frameworks.spark.recommendations import (
     ExtendMemory,
     FewerTasksPerGpu,
@@ -56,6 +57,15 @@ def exhausted(execution: Execution, debug: Debug) -> Iterator[Candidate]:
     """The cause of the run's failure, if it was memory."""
     memory = None if debug.outcome is None else debug.outcome.memory
     properties = execution.properties
+    if memory == "delegate":
+        limit = size_bytes(properties.get(LIMIT), "m")
+        if limit:
+            change = changed_size(properties, LIMIT, 2 * limit, limit)
+            extended = ExtendMemory(
+                price="setting", because="outcome", saving=MODELLED, settings=(change,), ratio=2.0, exhausted=memory
+            )
+            yield Candidate(extended, comes_first=True)
+        return
     if memory is None or is_local(properties):
         return
     if memory == "device":

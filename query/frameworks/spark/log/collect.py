@@ -54,14 +54,14 @@ _ROW = struct.Struct(f"{len(TASK_FIELDS)}d")
 
 _KEPT_PROPERTIES = re.compile(
     r"spark\.(master|submit\.deployMode|default\.parallelism|task\.cpus|scheduler\.mode|speculation|rdd\.compress"
-    r"|executor\.(cores|memory|memoryOverhead|memoryOverheadFactor|instances|metrics\.pollingInterval)"
+    r"|executor\.(cores|memory|memoryOverhead|memoryOverheadFactor|pyspark\.memory|instances|metrics\.pollingInterval)"
     r"|driver\.(cores|memory)|cores\.max|locality\.wait(\.\w+)?"
     r"|memory\.(fraction|storageFraction|offHeap\.enabled|offHeap\.size)|dynamicAllocation\.[\w.]+"
     r"|shuffle\.(compress|spill\.compress|service\.enabled|manager|sort\.bypassMergeThreshold)|broadcast\.compress|io\.compression\.codec"
     r"|eventLog\.(enabled|compress|compression\.codec|rolling\.enabled|logStageExecutorMetrics)"
     r"|sql\.(shuffle\.partitions|autoBroadcastJoinThreshold|exchange\.reuse|join\.preferSortMergeJoin|adaptive\.[\w.]+)"
     r"|sql\.files\.(maxPartitionBytes|openCostInBytes)|profiler\.[\w.]+|hadoop\.fs\.defaultFS"
-    r"|sql\.execution\.pythonUDF\.arrow\.enabled|python\.worker\.reuse"
+    r"|sql\.execution\.(pythonUDF\.arrow\.enabled|arrow\.maxRecordsPerBatch)|python\.worker\.(reuse|memory)"
     r"|plugins|sql\.(extensions|extendedExplainProviders)|(rapids\.sql|comet|gluten|gluten\.ui|auron)\.enabled"
     r"|rapids\.sql\.explain|(executor|task)\.resource\.gpu\.amount"
     r"|repl\.class\.uri|databricks\.clusterSource)"

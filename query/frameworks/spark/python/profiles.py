@@ -1,4 +1,4 @@
-"""Profiles of Python workers as tables of a Spark run: spark_python_times and spark_python_functions.
+"""Profiles of Python workers as tables of a Spark run: spark_python_times, _functions and _memory.
 
 Samples with Unix times belong to the stages whose tasks ran at that time.  Without times, the user's functions in a
 stack identify its stage, because plans name them; the rest is shared out in proportion to the time that tasks waited.
@@ -6,9 +6,8 @@ stack identify its stage, because plans name them; the rest is shared out in pro
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,14 +16,18 @@ import numpy as np
 
 from crystalperf.query.frameworks.spark import frames
 from crystalperf.query.frameworks.spark.python import clock, worker_frames
+from crystalperf.query.frameworks.spark.python.calls import add_calls
+from crystalperf.query.frameworks.spark.python.memory_lines import memory_lines
 from crystalperf.query.frameworks.spark.python.stages import PythonStage, python_stages, running, sharing
-from crystalperf.query.frameworks.spark.python.worker_frames import Frame, Part, Placed
+from crystalperf.query.frameworks.spark.python.tables import FunctionTime, PythonTables
+from crystalperf.query.frameworks.spark.python.worker_frames import Frame, Placed
+from crystalperf.query.inputs.reader import Labels, StackLabel
 from crystalperf.query.trace.contract import Trace
-from crystalperf.query.trace.records import Floats, Ints, Problems, RunTables, table
+from crystalperf.query.trace.records import Floats, Ints, Problems, RunTables
 
 if TYPE_CHECKING:
     from crystalperf.query.recordings import jfr
-    from crystalperf.query.recordings.pstats import CallProfile, FunctionCalls
+    from crystalperf.query.recordings.profiles import Profile
     from crystalperf.query.recordings.stacktable import Collapsed
 
 SAMPLE_MS = 10.0
@@ -32,13 +35,6 @@ SAMPLE_MS = 10.0
 
 MIN_IDLE = 0.1
 """Share of samples between tasks from which on a profile has waiting threads, too."""
-
-_UDF_FILE = re.compile(r"udf_(\d{1,18})(?:_perf)?\.pstats")
-"""The name of Spark's dumps: `udf_7_perf.pstats` of the session's profiler, `udf_7.pstats` of the older one."""
-_RDD_FILE = re.compile(r"rdd_\d+\.pstats")
-_BUILTIN_READ = re.compile(r"method 'read\w*' of '_io|method 'recv\w*' of '_socket")
-_BUILTIN_PICKLE = re.compile(r"pickle|_struct|method '(write|flush)' of '_io")
-_MOST_FUNCTIONS = 200
 
 
 @dataclass(frozen=True)
@@ -51,60 +47,23 @@ class _Stack:
     times_ms: Floats | None = None
 
 
-@dataclass
-class _Function:
-    """The time of a user's function in a stage, and of each of its lines."""
-
-    calls: int | None = None
-    own_ms: float = 0.0
-    total_ms: float = 0.0
-    lines_ms: dict[int, float] = field(default_factory=dict)
-
-
-@dataclass
-class _Tables:
-    """The rows of both tables."""
-
-    times: dict[tuple[str, str | None, Part, str, str, str], float] = field(default_factory=dict)
-    functions: dict[tuple[str, str, str, str, str, str], _Function] = field(default_factory=dict)
-
-    def add_time(self, key: tuple[str, str | None, Part, str, str, str], ms: float) -> None:
-        self.times[key] = self.times.get(key, 0.0) + ms
-
-    def tables(self) -> RunTables:
-        rows = [(*key, ms) for key, ms in self.times.items() if ms > 0]
-        ordered = sorted(self.functions.items(), key=lambda each: (each[0][0], -each[1].own_ms))
-        functions = [
-            (*key, max(each.lines_ms, key=each.lines_ms.__getitem__, default=0) or None, each.calls, each.own_ms,
-             each.total_ms)
-            for key, each in ordered
-        ]  # fmt: skip
-        return {
-            "spark_python_times": table(
-                "stage_id worker_id part matched_by recorder origin time_ms", rows, real="time_ms"
-            ),
-            "spark_python_functions": table(
-                "stage_id udf function file recorder origin line calls own_ms total_ms", functions,
-                whole="line calls", real="own_ms total_ms",
-            ),
-        }  # fmt: skip
-
-
-def read(
-    profiles: Sequence[tuple[str, Collapsed | jfr.Recording | CallProfile]], trace: Trace, problems: Problems
-) -> RunTables:
-    """The tables of Python workers; `problems` says how each file is used."""
+def read(profiles: Sequence[tuple[str, Profile]], trace: Trace, problems: Problems, labels: Labels) -> RunTables:
+    """The tables of Python workers; `problems` says how each file is used, `labels` what the code of users uses."""
+    from crystalperf.query.recordings.memory_profile import MemoryProfile
     from crystalperf.query.recordings.pstats import CallProfile
 
     stages = python_stages(trace)
-    found = _Tables()
+    found = PythonTables()
     waiting: list[tuple[str, str | None, _Stack]] = []
     for path, profile in profiles:
         name = Path(path).name
         if not stages:
             meaning = "a profile of Python workers, but no stage of this run has any; left out"
         elif isinstance(profile, CallProfile):
-            meaning = _add_calls(name, profile, stages, found)
+            meaning = add_calls(name, profile, stages, found)
+        elif isinstance(profile, MemoryProfile):
+            lines, meaning = memory_lines(name, profile, stages)
+            found.memory += lines
         else:
             app_id, worker = _process(name)
             if app_id is not None and app_id != trace.run["app_id"]:
@@ -115,8 +74,11 @@ def read(
             meaning = _described(stacks, assumed)
         problems.add("python profile", "info", path, None, meaning)
     # Stacks with a function of the user first: what they leave of a stage's waiting is for those without one.
-    for name, worker, each in sorted(waiting, key=lambda each: each[2].placed.function is None):
-        _add_stack(name, worker, each, stages, found)
+    waiting.sort(key=lambda each: each[2].placed.function is None)
+    of_users = [each for _, _, each in waiting if each.placed.part == "user"]
+    label_of = dict(zip(map(id, of_users), _labels([_user_part(each) for each in of_users], labels), strict=True))
+    for name, worker, each in waiting:
+        _add_stack(name, worker, each, label_of.get(id(each)), stages, found)
     return found.tables()
 
 
@@ -210,7 +172,28 @@ def _has_idle(stacks: Sequence[Sequence[Frame]], weights: Floats) -> bool:
     return bool(weights[np.array(between)].sum() > MIN_IDLE * weights[np.array(of_workers)].sum())
 
 
-def _add_stack(name: str, worker: str | None, stack: _Stack, stages: Sequence[PythonStage], found: _Tables) -> None:
+def _labels(stacks: Sequence[Sequence[Frame]], labels: Labels) -> list[StackLabel | None]:
+    """The labels of stacks.  An index of one folder has files without the path that a profile may have, so files are
+    looked up below the folder that Python imports from, and where that finds nothing by their whole path."""
+    short = [[(worker_frames.below_packages(file), name, line) for file, name, line in each] for each in stacks]
+    return [one or other for one, other in zip(labels(short), labels(stacks), strict=True)]
+
+
+def _user_part(stack: _Stack) -> Sequence[Frame]:
+    """The frames of a stack from its leaf to the outermost function of the user, which PySpark called."""
+    outermost = stack.placed.function
+    place = len(stack.frames) - 1 - stack.frames[::-1].index(outermost) if outermost is not None else 0
+    return stack.frames[: place + 1]
+
+
+def _add_stack(
+    name: str,
+    worker: str | None,
+    stack: _Stack,
+    label: StackLabel | None,
+    stages: Sequence[PythonStage],
+    found: PythonTables,
+) -> None:
     """Share a stack out to stages, by its times or by its functions."""
     users = _user_functions(stack)
     placed = stack.placed
@@ -224,6 +207,7 @@ def _add_stack(name: str, worker: str | None, stack: _Stack, stages: Sequence[Py
             _give(stage, worker, ms)
         if placed.part == "user" and placed.function is not None:
             _add_functions(found, stage, placed.function, users or [placed.function], name, ms)
+            found.add_label((stage.stage_id, worker_frames.named((users or [placed.function])[0])), label, name, ms)
 
 
 def _give(stage: PythonStage, worker: str | None, ms: float) -> None:
@@ -240,66 +224,17 @@ def _user_functions(stack: _Stack) -> list[Frame]:
 
 
 def _add_functions(
-    found: _Tables, stage: PythonStage, udf: Frame, users: Sequence[Frame], origin: str, ms: float
+    found: PythonTables, stage: PythonStage, udf: Frame, users: Sequence[Frame], origin: str, ms: float
 ) -> None:
     """Add the time of a stack to the innermost of the user's functions, and once to each of them."""
     seen: set[tuple[str, str]] = set()
     for place, frame in enumerate(users):
         file, function, line = frame
         key = stage.stage_id, worker_frames.named(udf), worker_frames.named(frame), file, "samples", origin
-        each = found.functions.setdefault(key, _Function())
+        each = found.functions.setdefault(key, FunctionTime())
         if place == 0:
             each.own_ms += ms
             each.lines_ms[line] = each.lines_ms.get(line, 0.0) + ms
         if (file, function) not in seen:
             each.total_ms += ms
         seen.add((file, function))
-
-
-# Calls ----------------------------------------------------------------------------------------------------------------
-
-
-def _add_calls(name: str, profile: CallProfile, stages: Sequence[PythonStage], found: _Tables) -> str:
-    """Add a profile of cProfile, which Spark dumps for each UDF or RDD; returns how it is used."""
-    match = _UDF_FILE.search(name)
-    number = int(match[1]) if match else None
-    called = {each.function for each in profile.functions}
-    exact = [each for each in stages if any(number in ids for ids in each.functions.values())]
-    of_rdd = _RDD_FILE.search(name) is not None
-    chosen = exact or [each for each in stages if of_rdd and not each.functions]
-    how = "function" if exact else "operator"
-    if not chosen and number is None:
-        chosen = [each for each in stages if called & set(each.functions)]
-    if not chosen:
-        return "a profile of Python functions of which no plan of this run has the id; left out"
-    users = [each for each in profile.functions if each.file != "~" and worker_frames.owner(each.file) == "user"]
-    whole = sum(each.weight_ms(None, left=False) for each in chosen)
-    for stage in chosen:
-        share = stage.weight_ms(None, left=False) / whole
-        named = {each for each, ids in stage.functions.items() if number in ids} or called & set(stage.functions)
-        for part, ms in _parts(profile.functions, whole_task=of_rdd):
-            found.add_time((stage.stage_id, None, part, how, "calls", name), ms * share)
-        for each in users[:_MOST_FUNCTIONS]:
-            function = worker_frames.named((each.file, each.function, 0))
-            udf = next(iter(sorted(named)), function)
-            key = stage.stage_id, udf, function, each.file, "calls", name
-            row = found.functions.setdefault(key, _Function(calls=0, lines_ms={each.line: 0.0}))
-            row.calls = (row.calls or 0) + round(each.calls * share)
-            row.own_ms += each.own_ms * share
-            row.total_ms += each.total_ms * share
-    return "calls and time of Python functions, by Spark's profiler; its own cost is in them"
-
-
-def _parts(functions: Sequence[FunctionCalls], whole_task: bool) -> Iterator[tuple[Part, float]]:
-    """The own time of functions by part; `whole_task` is whether PySpark's own are in the profile, as those of RDDs."""
-    for each in functions:
-        file = "" if each.file == "~" else each.file
-        of = worker_frames.owner(file)
-        if not whole_task:
-            yield "user", each.own_ms
-        elif of == "native" and _BUILTIN_READ.search(each.function):
-            yield "wait", each.own_ms
-        elif of in ("serializer", "pyspark", "worker") or (of == "native" and _BUILTIN_PICKLE.search(each.function)):
-            yield "serialization", each.own_ms
-        else:
-            yield "user", each.own_ms

@@ -6,9 +6,13 @@ from dataclasses import replace
 
 import duckdb
 
+from crystalperf.indexes.resources import OTHER
 from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.frameworks.spark.remarks import PythonParts, PythonTime
+from crystalperf.query.frameworks.spark.remarks import PythonParts, PythonTime, ResourceShare
+
+LEAST_LABELLED = 0.1
+"""The least share of the user's code that indexes have to know for its resources to be named."""
 
 
 def python_times(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[PythonTime]:
@@ -24,10 +28,39 @@ def python_times(connection: duckdb.DuckDBPyConnection, execution: Execution) ->
         """,
         [list(names)],
     ).fetchall()
+    uses = _uses(connection)
     return [
-        PythonTime(stage, names[stage], PythonParts(*parts), function, _where(file, line), float(function_ms))
+        PythonTime(
+            stage,
+            names[stage],
+            PythonParts(*parts),
+            function,
+            where(file, line),
+            float(function_ms),
+            user_uses=uses.get(stage, ()),
+        )
         for stage, function, file, line, function_ms, *parts in rows
     ]
+
+
+def _uses(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[ResourceShare, ...]]:
+    """By stage, the resources of its user's code, if an index labels at least LEAST_LABELLED of that."""
+    rows = connection.execute(
+        """
+        SELECT stage_id, resource, sum(time_ms) / sum(sum(time_ms)) OVER (PARTITION BY stage_id) AS share
+        FROM spark_python_labels
+        GROUP BY stage_id, resource
+        ORDER BY stage_id, share DESC, resource
+        """
+    ).fetchall()
+    found: dict[str, list[ResourceShare]] = {}
+    for stage, resource, share in rows:
+        found.setdefault(stage, []).append(ResourceShare(resource, share))
+    return {
+        stage: tuple(each for each in shares if each.resource != OTHER)
+        for stage, shares in found.items()
+        if sum(each.share for each in shares if each.resource != OTHER) >= LEAST_LABELLED
+    }
 
 
 def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[PythonTime]:
@@ -36,7 +69,7 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
     return [replace(found[0], others=len(found) - 1)] if found else []
 
 
-def _where(file: str | None, line: int | None) -> str | None:
+def where(file: str | None, line: int | None) -> str | None:
     """A file's name with a line: `job.py:12`."""
     if not file:
         return None

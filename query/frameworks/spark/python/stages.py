@@ -97,6 +97,16 @@ def _plans(trace: Trace) -> dict[str, tuple[set[str], dict[str, set[int]]]]:
     return found
 
 
+def with_result(number: int, stages: Sequence[PythonStage]) -> list[PythonStage]:
+    """The stages whose plans have the function with the result of this id.
+
+    A long list of arguments is cut off in plans, before the id.  If no plan has it, it is of the only such stage.
+    """
+    exact = [each for each in stages if any(number in ids for ids in each.functions.values())]
+    unknown = [each for each in stages if each.operators and not each.functions]
+    return exact or (unknown if len(unknown) == 1 else [])
+
+
 def _listed(column: Any) -> Sequence[Any]:
     return column.tolist() if hasattr(column, "tolist") else list(column)
 

@@ -44,6 +44,8 @@ _READS = frozenset({"read_int", "read_long", "read_bool", "_read_with_length"})
 _WRITES = frozenset({"_write_with_length", "write_int", "write_with_length", "flush"})
 _ARROW_READ = "load_stream"
 """Reads a batch: in the serializers of Arrow it is the leaf while it waits for one."""
+_ARROW_WRITE = "dump_stream"
+"""Writes batches: in the serializers of Arrow it is the leaf while the JVM takes none."""
 
 _CALLERS = frozenset({"wrapper", "<lambda>", "mapper", "evaluate", "<genexpr>"})
 """Functions of PySpark that call a user's."""
@@ -132,6 +134,8 @@ def _waits(work: Sequence[Frame]) -> bool:
         return False
     file, function = inside[0][0], simple(inside[0][1])
     may_be_arrow = file in _BARE or _path(file) != "serializers.py"
+    if function == _ARROW_WRITE:
+        return _path(file) not in (None, "serializers.py")
     return function in _READS or function in _WRITES or (function == _ARROW_READ and may_be_arrow)
 
 
@@ -175,7 +179,7 @@ def simple(function: str) -> str:
 def named(frame: Frame) -> str:
     """A function as users search for it: its module and its name, `job.score`."""
     file, function, _ = frame
-    module = re.sub(r"(/__init__)?\.pyx?$", "", _below_packages(file)).replace("/", ".").strip(".")
+    module = re.sub(r"(/__init__)?\.pyx?$", "", below_packages(file)).replace("/", ".").strip(".")
     return f"{module}.{function}" if module and not file.startswith("<") else function
 
 
@@ -189,10 +193,10 @@ def _path(file: str) -> str | None:
 
 def _top(file: str) -> str:
     """The top package or module of a file: `pandas`, `json`, `job`."""
-    return re.sub(r"\.pyx?$", "", _below_packages(file).partition("/")[0])
+    return re.sub(r"\.pyx?$", "", below_packages(file).partition("/")[0])
 
 
-def _below_packages(file: str) -> str:
+def below_packages(file: str) -> str:
     """The path of a file below the folder that Python imports it from, its name alone if that is unknown."""
     found = _PACKAGES.search(file)
     if found:
