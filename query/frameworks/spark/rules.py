@@ -223,7 +223,7 @@ def own_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[StageS
         *waits.slots_awaited(connection),
         *waits.speculation(connection),
         *file_findings(connection, details),
-        *lakehouse.merge_scans(connection),
+        *lakehouse.merge_scans(connection, [each.facts.id for each in details]),
     ]
 
 
