@@ -207,7 +207,11 @@ def stage_stats(
         if (row := rows.get(stage.stage_id)) is None:
             continue
         parts = tasks.parts_ms[own]
-        most_slots = _most_slots(slots, stage.start_ms, stage.end_ms)
+        most_slots, stage_idle_ms = _most_slots(slots, stage.start_ms, stage.end_ms), idle_ms[number]
+        if (usable := stage.demand.usable) is not None and usable < most_slots:
+            task_ms = float((tasks.finish_ms[own] - tasks.launch_ms[own]).sum())
+            free_ms = usable * (stage.end_ms - stage.start_ms) - task_ms
+            most_slots, stage_idle_ms = max(usable, 1), min(max(free_ms, 0.0), stage_idle_ms)
         # Shown in the user's slots, each of which may be several slots; its idle time is then that of all its slots.
         shown = execution.planner.shown_slots(most_slots, execution.properties) or most_slots
         facts = StageFacts(
@@ -217,7 +221,7 @@ def stage_stats(
             slots=shown,
             length_ms=stage.end_ms - stage.start_ms,
             path_ms=on_path[stage.stage_id],
-            idle_ms=idle_ms[number] * (shown / most_slots if most_slots else 1.0),
+            idle_ms=stage_idle_ms * (shown / most_slots if most_slots else 1.0),
             resource_ms=named(parts.sum(axis=0), names),
             **{name: row[name] for name in _COUNTED},
         )

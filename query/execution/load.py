@@ -88,6 +88,11 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         connection, scope_time, clock, workers, hosts, names, with_volumes=with_evidence
     )
     words, held = framework.vocabulary, set(framework.planner.held(connection))
+    demands = framework.planner.demands(connection)
+    if held or demands:
+        stages = [
+            replace(each, held=each.stage_id in held, demand=demands.get(each.stage_id, each.demand)) for each in stages
+        ]
     execution = Execution(
         words=Words(framework.name, words, resources),
         title=framework.title,
@@ -96,7 +101,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         version=run[4],
         scope=scope_time,
         dag=dag.build(
-            [replace(each, held=each.stage_id in held) for each in stages] if held else stages,
+            stages,
             tasks,
             clock.when(scope_time.start_ms),
             clock.when(scope_time.end_ms),

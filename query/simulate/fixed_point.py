@@ -85,7 +85,7 @@ def solve_fixed_point(
     placed = tasks
     if scenario.ratio("workers") != 1 and not execution.in_order:
         placed = _without_places(tasks, len(execution.dag.stages))
-    replay_with = prepared(state.dag, placed, slots, policy, base.limits)
+    replay_with = prepared(state.dag, placed, slots, policy, scaled_limits(recorded, base.limits, scenario))
     now, work_ms, aitken = before, 0.0, _Aitken()
     for iteration in range(ITERATIONS):
         current = contention.apply()

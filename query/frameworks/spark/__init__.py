@@ -9,6 +9,8 @@ names.py        names of operators in plans, generated code and classes; sql_ope
 lakehouse.py    changes and small files of Delta and Iceberg tables
 statements.py   statements of the clients of a Connect or Thrift server
 interactive.py  whether a person submits the work
+demands.py      slots that stages need: resource profiles, barrier stages
+shuffle_services.py   remote and merged shuffled data
 scheduling.py   slots, locality, job barriers; partitions.py: partitioning; memory.py: the heap
 rules.py        advice for findings, and findings of Spark alone; waits.py: of slots and speculative copies
 advise/         recommendations with old and new values; recommendations.py: the kinds
@@ -33,6 +35,7 @@ from crystalperf.query.frameworks.spark import (
     advise,
     batches,
     comparing,
+    demands,
     engine_sentences,
     files,
     frames,
@@ -132,6 +135,8 @@ SPARK = Framework(
         memory=memory.MEMORY,
         excluded_settings=lambda properties: ("workers",) if settings.is_local(properties) else (),
         held=waits.held,
+        demands=demands.demands,
+        refused=demands.refused,
         micro_batches=batches.micro_batches,
         sizes_workers=True,
         loads_code=True,

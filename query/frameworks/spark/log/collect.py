@@ -48,7 +48,7 @@ TASK_FIELDS = tuple(
     "task_id stage_id stage_attempt index partition attempt executor host locality status reason speculative"  # noqa: SIM905
     " launch finish getting_result deserialize deserialize_cpu_ns run run_cpu_ns result_serialize gc fetch_wait"
     " shuffle_write_ns input_bytes output_bytes remote_read_bytes local_read_bytes write_bytes spill_memory spill_disk"
-    " peak_memory result_bytes input_rows shuffle_rows from_memory".split()
+    " peak_memory result_bytes input_rows shuffle_rows from_memory merged_bytes merge_fallbacks".split()
 )
 _ROW = struct.Struct(f"{len(TASK_FIELDS)}d")
 
@@ -57,7 +57,9 @@ _KEPT_PROPERTIES = re.compile(
     r"|executor\.(cores|memory|memoryOverhead|memoryOverheadFactor|instances|metrics\.pollingInterval)"
     r"|driver\.(cores|memory)|cores\.max|locality\.wait(\.\w+)?"
     r"|memory\.(fraction|storageFraction|offHeap\.enabled|offHeap\.size)|dynamicAllocation\.[\w.]+"
-    r"|shuffle\.(compress|spill\.compress|service\.enabled|manager|sort\.bypassMergeThreshold)|broadcast\.compress|io\.compression\.codec"
+    r"|shuffle\.(compress|spill\.compress|service\.enabled|push\.enabled|manager|sort\.bypassMergeThreshold)"
+    r"|broadcast\.compress|io\.compression\.codec"
+    r"|(storage\.)?decommission\.enabled|storage\.decommission\.(shuffleBlocks|rddBlocks)\.enabled"
     r"|eventLog\.(enabled|compress|compression\.codec|rolling\.enabled|logStageExecutorMetrics)"
     r"|sql\.(shuffle\.partitions|autoBroadcastJoinThreshold|exchange\.reuse|join\.preferSortMergeJoin|adaptive\.[\w.]+)"
     r"|sql\.files\.(maxPartitionBytes|openCostInBytes)|profiler\.[\w.]+|hadoop\.fs\.defaultFS"
@@ -116,6 +118,7 @@ class Stage:
     kind: str | None = None
     gpu: GpuTimes | None = None
     barrier: bool = False  # whether its tasks start together
+    mergers: int | None = None  # shuffle services that merge its output, with push-based shuffle
     ran: bool = False
     completed: bool = False
 
@@ -169,6 +172,7 @@ class Parts(NamedTuple):
     taken: spark.Output
 
 
+_NOT_PUSHED = spark.PushRead()
 _UNKNOWN = Parts(spark.ShuffleRead(), spark.ShuffleWrite(), spark.Input(), spark.Output())
 _ZERO = Parts(
     spark.ShuffleRead(0.0, 0.0, 0.0, 0.0), spark.ShuffleWrite(0.0, 0.0), spark.Input(0.0, 0.0), spark.Output(0.0)
@@ -320,6 +324,7 @@ def _append_task(
         left_out = run.left_out
         read, write = metrics.shuffle_read or left_out.read, metrics.shuffle_write or left_out.write
         given, taken = metrics.input or left_out.given, metrics.output or left_out.taken
+    push = read.push or _NOT_PUSHED
     row = (
         info.task_id,
         event.stage_id,
@@ -356,6 +361,8 @@ def _append_task(
         given.rows,
         read.rows,
         spark.NAN if given.method is None else given.method in ("Memory", "Network"),  # of any executor's memory
+        (push.remote_bytes or 0.0) + (push.local_bytes or 0.0),
+        push.fallbacks,
     )
     place = run.row_count * _ROW.size
     try:
@@ -509,6 +516,7 @@ def _stage(info: spark.StageInfo | None) -> Stage | None:
         location=_location(info),
         kept=_kept(info),
         barrier=any(each.barrier for each in info.rdds or []),
+        mergers=spark.whole_number(info.mergers) if info.is_pushed else None,
     )
 
 
