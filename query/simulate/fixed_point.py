@@ -29,6 +29,7 @@ from crystalperf.query.simulate.list_schedule import followed
 from crystalperf.query.simulate.replay import Replayed, prepared, replay
 from crystalperf.query.simulate.transfers import MODEL, Physics
 from crystalperf.query.simulate.warmup import WarmupCost, placed_before, warmup_cost
+from crystalperf.query.simulate.waves import scaled_limits
 from crystalperf.query.trace.arrays import safe_divide
 from crystalperf.query.trace.records import Floats
 

@@ -18,7 +18,7 @@ streaming.py    streaming queries: remarks; batches.py: their micro-batches, for
 tunable.py      settings that a search for a configuration may change
 comparing.py    settings and operators that matter if runs are compared
 private.py      what is redacted in plans
-history.py      logs from a History Server
+history.py      logs from a History Server; pages.py, saved.py: pages of a running application, and saved ones
 setup.py        the settings with which a job writes a log and samples
 python/         time of Python workers, from profiles of them
 """

@@ -19,6 +19,7 @@ from msgspec import Raw
 from msgspec.json import Decoder
 
 from crystalperf.indexes.errors import InputError
+from crystalperf.query.frameworks.spark import saved
 from crystalperf.query.frameworks.spark.failures import cause, loss
 from crystalperf.query.frameworks.spark.log import events as spark
 from crystalperf.query.frameworks.spark.log.arrays import array_of, event_batches
@@ -234,9 +235,10 @@ def collect(log: LogFile) -> LoggedRun:
     run = LoggedRun(log, Problems(log.problems))
     events = spark.Events(log, run.problems, run.running)
     numbers: list[list[int]] = [[] for _ in _texts(run)]  # codes of texts, by the second process's codes
-    array = array_of(log) is not None
-    with Second(LogFile(log.origin, ()) if array else log) as second:
-        for batch in event_batches(log, run.problems):
+    is_saved = saved.is_saved(log)
+    is_whole = is_saved or array_of(log) is not None
+    with Second(LogFile(log.origin, ()) if is_whole else log) as second:
+        for batch in (saved.event_batches if is_saved else event_batches)(log, run.problems):
             result = second.tasks(batch, zeros=run.left_out is _ZERO)
             if result is not None:
                 _take(run, result, numbers)
