@@ -2,11 +2,13 @@
 
     task-profile   a stage whose tasks request two cores of the executors that there are (a resource profile)
     profiles       a stage with executors of its own (a resource profile, with dynamic allocation)
+    starved        the same on a cluster without room for these executors
     barrier        a barrier stage
     decommission   an executor that is decommissioned, and copies its shuffle files to another one
-    wide-*         the first and the third with twice the slots, to check predictions
+    wide-…         task-profile and barrier on executors with twice the slots, to check predictions
 
-They run on a standalone cluster of this machine: two workers of two slots, or three for `profiles`.
+They run on a standalone cluster of this machine: two workers of two slots, three for `starved`, four for
+`profiles`.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ _DECOMMISSION = {
 }
 KINDS: dict[str, tuple[ClusterConfig, dict[str, str]]] = {
     "task-profile": (ClusterConfig(), {}),
-    "profiles": (ClusterConfig(workers=3), _ON_DEMAND),
+    "profiles": (ClusterConfig(workers=4), _ON_DEMAND),
+    "starved": (ClusterConfig(workers=3), _ON_DEMAND),
     "barrier": (ClusterConfig(), {}),
     "decommission": (ClusterConfig(), _DECOMMISSION),
     "wide-task-profile": (ClusterConfig(slots=4), {}),

@@ -7,15 +7,19 @@ import hashlib
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError
 from pyspark import BarrierTaskContext, SparkContext
 from pyspark.resource import ExecutorResourceRequests, ResourceProfileBuilder, TaskResourceRequests
 
 WAIT_S = 0.4
 TASKS = 12
+STARVED_S = 40.0
 BARRIER_TASKS = 4
 
 
@@ -60,6 +64,15 @@ def profiles(context: SparkContext) -> None:
     plain(context)
 
 
+def starved(context: SparkContext) -> None:
+    """The same on a cluster that is full with executors of the first stages; cancelled after STARVED_S."""
+    timer = threading.Timer(STARVED_S, context.cancelAllJobs)
+    timer.start()
+    with suppress(Py4JJavaError):
+        profiles(context)
+    timer.cancel()
+
+
 def barrier(context: SparkContext) -> None:
     """A barrier stage of BARRIER_TASKS tasks between two plain ones."""
     plain(context)
@@ -88,14 +101,8 @@ def _executor(application: str) -> int:
     return found[min(found)]
 
 
-def shuffle(context: SparkContext) -> None:
-    """Two shuffles."""
-    pairs = context.parallelize(range(400_000), TASKS).map(lambda each: (each % 50_000, "x" * 40))
-    counts = pairs.groupByKey(TASKS).map(lambda each: (len(each[1]), 1)).reduceByKey(lambda one, other: one + other, 4)
-    print(sorted(counts.collect()))
-
-
-JOBS = {each.__name__.replace("_", "-"): each for each in (task_profile, profiles, barrier, decommission, shuffle)}
+_JOBS = (task_profile, profiles, starved, barrier, decommission)
+JOBS = {each.__name__.replace("_", "-"): each for each in _JOBS}
 
 
 if __name__ == "__main__":

@@ -31,7 +31,9 @@ def demands(connection: duckdb.DuckDBPyConnection) -> dict[str, SlotDemand]:
         WHERE usable_slots IS NOT NULL OR barrier OR own
         """
     ).fetchall()
-    return {stage: SlotDemand(usable, per_task or 1.0, together, own) for stage, usable, per_task, together, own in rows}
+    return {
+        stage: SlotDemand(usable, per_task or 1.0, together, own) for stage, usable, per_task, together, own in rows
+    }
 
 
 def refused(execution: Execution, scenario: Scenario) -> Refusal | None:
@@ -77,7 +79,10 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
     found = [dict(zip(names, row, strict=True)) for row in rows]
     of_profiles = [each for each in found if each["resource_profile"]]
     if of_profiles:
-        first, slots = of_profiles[0], round((execution.recorded.get("cores") or 0) * (execution.recorded.get("workers") or 0))
+        first, slots = (
+            of_profiles[0],
+            round((execution.recorded.get("cores") or 0) * (execution.recorded.get("workers") or 0)),
+        )
         requests = connection.execute(
             """
             SELECT requested_by, resource, amount FROM spark_resource_requests

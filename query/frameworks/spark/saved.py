@@ -168,7 +168,9 @@ def event_batches(log: LogFile, problems: Problems) -> Iterator[Batch]:
             yield Batch(log.parts[0], number, msgspec.json.encode(event))
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError, IndexError) as error:
         why = f"a value is missing or of another type: {shortened(repr(error))}"
-        raise InputError(f"{log.origin}: the saved pages are not as Spark writes them ({why}); save them again") from error
+        raise InputError(
+            f"{log.origin}: the saved pages are not as Spark writes them ({why}); save them again"
+        ) from error
 
 
 def _tasks(stage: Page) -> list[Page]:

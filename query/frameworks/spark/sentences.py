@@ -540,9 +540,12 @@ def remote_shuffle(found: remarks.RemoteShuffle, _words: Words) -> str:
 @SENTENCES.of(remarks.PushedShuffle)
 def pushed_shuffle(found: remarks.PushedShuffle, _words: Words) -> str:
     share = 100 * found.merged_bytes / (found.read_bytes or 1)
-    text = f"push-based shuffle had merged {share:.0f} % of the {volume(found.read_bytes)} of shuffled data that tasks read"
+    text = f"push-based shuffle had merged {share:.0f} % of the shuffled data that tasks read"
+    text += f" ({volume(found.read_bytes)})"
     if found.fallbacks:
-        text += f"; {counted(found.fallbacks, 'merged block')} could not be read, and the original ones were read instead"
+        text += (
+            f"; {counted(found.fallbacks, 'merged block')} could not be read, and the original ones were read instead"
+        )
     return text
 
 

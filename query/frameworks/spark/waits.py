@@ -93,7 +93,8 @@ def decommissioned(connection: duckdb.DuckDBPyConnection, execution: Execution) 
         """
         SELECT
             worker_id, removed_ms, removed_reason,
-            count(*) FILTER (recomputed) AS redone, coalesce(sum(finish_ms - launch_ms) FILTER (recomputed), 0) AS redone_ms
+            count(*) FILTER (recomputed) AS redone,
+            coalesce(sum(finish_ms - launch_ms) FILTER (recomputed), 0) AS redone_ms
         FROM workers LEFT JOIN tasks USING (worker_id)
         WHERE regexp_matches(removed_reason, '(?i)decommission') AND removed_ms > $start AND removed_ms <= $end
         GROUP BY ALL
