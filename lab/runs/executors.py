@@ -2,7 +2,7 @@
 
     task-profile   a stage whose tasks request two cores of the executors that there are (a resource profile)
     profiles       a stage with executors of its own (a resource profile, with dynamic allocation)
-    starved        the same on a cluster without room for these executors
+    starved        the same on a cluster that is full with executors of the first stages
     barrier        a barrier stage
     decommission   an executor that is decommissioned, and copies its shuffle files to another one
     wide-…         task-profile and barrier on executors with twice the slots, to check predictions

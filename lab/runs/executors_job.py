@@ -1,5 +1,7 @@
-"""Jobs for lab.runs.executors: ``spark-submit executors_job.py NAME``.  Their tasks wait more than they compute, so that
-a small machine can run several at a time."""
+"""Jobs for lab.runs.executors: ``spark-submit executors_job.py NAME``.
+
+Their tasks wait more than they compute, so that a small machine can run several at a time.
+"""
 
 from __future__ import annotations
 

@@ -47,8 +47,10 @@ class SlotDemand:
     own_workers: bool = False
 
     def most(self, worker_slots: float, workers: float = 1.0, slots: float = 1.0) -> int | None:
-        """Tasks of the stage that run at a time at most, with `workers` and `slots` of a worker times the recorded ones,
-        of which a worker has `worker_slots`; None if only slots limit them, 0 if a worker has too few for a task."""
+        """The most tasks of the stage at a time, with `workers` and `slots` of a worker times the recorded ones.
+
+        A worker had `worker_slots`.  None if only slots limit the tasks; 0 if a worker has too few for one task.
+        """
         if self.usable is None:
             return None
         before = max(math.floor(worker_slots / self.per_task + _ROUNDING), 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import duckdb
 import numpy as np
 
@@ -10,9 +12,13 @@ from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.frameworks.spark.refusals import BarrierTooWide, ProfilesDiffer, ShuffleElsewhere, TaskTooWide
 from crystalperf.query.frameworks.spark.remarks import BarrierStages, ProfileStages
+from crystalperf.query.frameworks.spark.settings import is_local
 from crystalperf.query.frameworks.spark.shuffle_services import remote_service
 from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.remarks import Remark
+
+_OF_SERVICE = ("disk", "network")
+"""Devices that executors and a remote shuffle service both use for shuffled data."""
 
 _OWN = """
     resource_profile IN (
@@ -41,7 +47,7 @@ def refused(execution: Execution, scenario: Scenario) -> Refusal | None:
     changed = {key for key, ratio in scenario.ratios.items() if ratio != 1}
     service = remote_service(execution.properties)
     moved = float(execution.volumes.exchange_write.sum() + execution.volumes.remote_read.sum()) > 0
-    if service is not None and moved and (devices := sorted(changed & {"disk", "network"})):
+    if service is not None and moved and (devices := sorted(changed & set(_OF_SERVICE))):
         return ShuffleElsewhere(service, devices[0])
     if not changed & {"cores", "workers"}:
         return None
@@ -60,6 +66,12 @@ def refused(execution: Execution, scenario: Scenario) -> Refusal | None:
         if each.demand.together and after < tasks <= before:
             return BarrierTooWide(each.stage_id, tasks, after)
     return None
+
+
+def excluded_settings(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """Settings that the usual what-ifs exclude: executors of a local run, and devices that a shuffle service has."""
+    workers = ("workers",) if is_local(properties) else ()
+    return (*workers, *_OF_SERVICE) if remote_service(properties) else workers
 
 
 def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:

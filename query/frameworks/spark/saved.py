@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import msgspec
@@ -23,7 +24,7 @@ import msgspec
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks.spark.pages import Page, Pages, events
 from crystalperf.query.inputs.bounds import is_dense
-from crystalperf.query.inputs.containers import Batch, LogFile, Part, head, pieces
+from crystalperf.query.inputs.containers import Batch, LogFile, Part, archive, head, pieces
 from crystalperf.query.inputs.files import Application, Head, LogPart
 from crystalperf.query.trace.records import Problems, shortened
 
@@ -146,31 +147,40 @@ def is_saved(log: LogFile) -> bool:
 
 def event_batches(log: LogFile, problems: Problems) -> Iterator[Batch]:
     """The events that saved pages make, a line each.  Raises InputError for a page of another shape."""
-    found = {page_of(head(part, _START_BYTES)): part for part in log.parts}
-    texts = {name: _decoded(part, problems) for name, part in found.items()}
-    stages = _rows(texts, "stages", log)
-    if not any(stage.get("tasks") for stage in stages) and any(stage.get("numCompleteTasks") for stage in stages):
-        where = found["stages"].name
-        raise InputError(f"{where}: has no tasks; save stages?details=true, which has them since Spark 3.1")
-    version = texts.get("version")
-    pages = Pages(
-        version=str(version.get("spark") or "") if isinstance(version, dict) else "",
-        application=_application(texts["applications"], log.app_id),
-        environment=texts["environment"],
-        executors=_rows(texts, "executors", log),
-        jobs=_rows(texts, "jobs", log),
-        stages=stages,
-        tasks={(each["stageId"], each["attemptId"]): _tasks(each) for each in stages if "attemptId" in each},
-        queries=_rows(texts, "queries", log),
-    )
     try:
-        for number, event in enumerate(events(pages), 1):
+        for number, event in enumerate(events(_pages(log, problems)), 1):
             yield Batch(log.parts[0], number, msgspec.json.encode(event))
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError, IndexError) as error:
         why = f"a value is missing or of another type: {shortened(repr(error))}"
         raise InputError(
             f"{log.origin}: the saved pages are not as Spark writes them ({why}); save them again"
         ) from error
+
+
+def _pages(log: LogFile, problems: Problems) -> Pages:
+    """The pages of a log.  Raises InputError, and errors of Python for values of another type."""
+    texts = _texts(log, problems)
+    stages = _rows(texts, "stages", log)
+    if not any(stage.get("tasks") for stage in stages) and any(stage.get("numCompleteTasks") for stage in stages):
+        raise InputError(f"{log.origin}: the saved stages have no tasks; save stages?details=true (Spark 3.1 or newer)")
+    return Pages(
+        version=str((texts.get("version") or {}).get("spark") or ""),
+        application=_application(texts["applications"], log.app_id),
+        environment=texts["environment"],
+        executors=_rows(texts, "executors", log),
+        jobs=_rows(texts, "jobs", log),
+        stages=stages,
+        tasks={(each["stageId"], each["attemptId"]): _tasks(each) for each in stages},
+        queries=_rows(texts, "queries", log),
+    )
+
+
+def _texts(log: LogFile, problems: Problems) -> dict[str | None, Any]:
+    """The contents of saved pages by their names; an archive is unpacked once."""
+    with ExitStack() as stack:
+        for path in {part.path for part in log.parts if part.member is not None}:
+            stack.enter_context(archive(path))
+        return {page_of(head(part, _START_BYTES)): _decoded(part, problems) for part in log.parts}
 
 
 def _tasks(stage: Page) -> list[Page]:
