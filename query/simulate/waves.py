@@ -29,12 +29,12 @@ def sequential_limits(execution: Execution, policy: Policy) -> list[int | None]:
     all_launch, all_finish = np.sort(tasks.launch_ms), np.sort(tasks.finish_ms)
     arrivals, departures = np.sort(slots.available_ms), np.sort(slots.until_ms)
     for number, own_tasks in enumerate(members(tasks.stage, len(execution.dag.stages))):
-        if (usable := execution.dag.stages[number].demand.usable) is not None:
-            limits.append(max(usable, 1))
-            continue
         launch, finish = np.sort(tasks.launch_ms[own_tasks]), np.sort(tasks.finish_ms[own_tasks])
         own = np.arange(1, len(own_tasks) + 1) - np.searchsorted(finish, launch, side="right")
         at_once = int(own.max(initial=0))
+        if (usable := execution.dag.stages[number].demand.usable) is not None:
+            limits.append(max(usable, at_once))
+            continue
         busy = np.searchsorted(all_launch, launch, side="right") - np.searchsorted(all_finish, launch, side="right")
         alive = np.searchsorted(arrivals, launch, side="right") - np.searchsorted(departures, launch, side="right")
         waits = policy.patience_ms > 0 and bool((tasks.placement[own_tasks] == AT_HOME).any())
@@ -46,5 +46,9 @@ def sequential_limits(execution: Execution, policy: Policy) -> list[int | None]:
 def scaled_limits(execution: Execution, limits: Sequence[int | None], scenario: Scenario) -> list[int | None]:
     """The limits of stages that cannot use every slot, for the slots of a scenario; others stay."""
     worker_slots, ratios = execution.recorded.get("cores") or 1.0, [scenario.ratio(key) for key in ("workers", "cores")]
-    most = [each.demand.most(worker_slots, *ratios) for each in execution.dag.stages]
-    return [limit if each is None else max(each, 1) for limit, each in zip(limits, most, strict=True)]
+    found = list(limits)
+    for number, stage in enumerate(execution.dag.stages):
+        usable, most = stage.demand.usable, stage.demand.most(worker_slots, *ratios)
+        if usable and most is not None:
+            found[number] = max(round((limits[number] or usable) * most / usable), 1)
+    return found

@@ -867,7 +867,7 @@ def _demands(stages: list[Stage], of_profile: dict[int, dict[str, int]], executo
     found = [usable[stage.profile or 0] if stage.ran else (every, 1.0) for stage in stages]
     return {
         "barrier": np.array([stage.barrier for stage in stages], dtype=bool),
-        "usable_slots": integers([slots if slots < every else None for slots, _ in found]),
+        "usable_slots": integers([slots if 0 < slots < every else None for slots, _ in found]),
         "slots_per_task": np.array([each for _, each in found], dtype=np.float64),
         "push_mergers": integers([stage.mergers for stage in stages]),
     }
