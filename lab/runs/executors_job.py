@@ -58,21 +58,24 @@ def task_profile(context: SparkContext) -> None:
 
 def profiles(context: SparkContext) -> None:
     """A stage that reads a shuffle on executors of its own, with less memory and two cores for each task."""
+    plain(context)
+    _on_own_executors(context)
+    plain(context)
+
+
+def _on_own_executors(context: SparkContext) -> None:
     requests = ExecutorResourceRequests().cores(2).memory("460m")
     profile = ResourceProfileBuilder().require(requests).require(TaskResourceRequests().cpus(2)).build
     pairs = context.parallelize(range(60_000), TASKS).map(lambda each: (each % 100, each))
-    plain(context)
     pairs.groupByKey(TASKS).map(lambda each: each[0]).mapPartitions(work).withResources(profile).collect()
-    plain(context)
 
 
 def starved(context: SparkContext) -> None:
     """The same on a cluster that is full with executors of the first stages; cancelled after STARVED_S."""
-    timer = threading.Timer(STARVED_S, context.cancelAllJobs)
-    timer.start()
+    plain(context)
+    threading.Timer(STARVED_S, context.cancelAllJobs).start()
     with suppress(Py4JJavaError):
-        profiles(context)
-    timer.cancel()
+        _on_own_executors(context)
 
 
 def barrier(context: SparkContext) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lab.errors import LabError
 from lab.runs import recorded
-from lab.runs.cluster import find_spark, spark_environment
+from lab.runs.cluster import spark_environment
 
 LINES = Path(__file__).parents[2] / "docs" / "how-to" / "get-a-log.md"
 _BLOCK = re.compile(r"<!-- save the pages -->\n```bash\n(.*?)```", re.DOTALL)
@@ -67,18 +67,11 @@ def record(kind: str, out: Path) -> Path:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
     }
-    words = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
-    command = [
-        str(find_spark() / "bin" / "spark-submit"),
-        "--master",
-        "local[2]",
-        *words,
-        str(out / "program.py"),
-        kind,
-    ]
-    pipe = subprocess.PIPE
+    words = " ".join(f"--conf {key}={value}" for key, value in settings.items())
+    environment = spark_environment() | {"PYSPARK_SUBMIT_ARGS": f"--master local[2] {words} pyspark-shell"}
+    command, pipe = [sys.executable, str(out / "program.py"), kind], subprocess.PIPE  # spark-submit passes no input on
     with (out / "spark.txt").open("wb") as log:
-        spark = subprocess.Popen(command, env=spark_environment(), cwd=out, stdin=pipe, stdout=pipe, stderr=log)
+        spark = subprocess.Popen(command, env=environment, cwd=out, stdin=pipe, stdout=pipe, stderr=log)
         try:
             assert spark.stdout is not None
             address = spark.stdout.readline().decode().strip()

@@ -644,6 +644,8 @@ def _on_executor_removed(run: LoggedRun, event: spark.ExecutorRemoved) -> None:
     if event.executor is None:
         raise _IncompleteError("executor")
     executor = run.executors.setdefault(event.executor, Executor(event.executor))
+    if executor.removed is not None and "decommission" in (executor.reason or "").lower():
+        return  # its process ends after that, which Spark logs as a second removal
     executor.removed, executor.reason = event.time, loss(event.reason or "")
 
 
