@@ -11,9 +11,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark import BarrierTaskContext, SparkContext
@@ -25,7 +26,7 @@ STARVED_S = 40.0
 BARRIER_TASKS = 4
 
 
-def work(rows: Iterator[int]) -> Iterator[int]:
+def work(rows: Iterable[Any]) -> Iterable[int]:
     """A task of WAIT_S, of which some 50 ms are CPU time."""
     start = time.monotonic()
     for _ in range(20_000):
@@ -34,7 +35,7 @@ def work(rows: Iterator[int]) -> Iterator[int]:
     return iter([sum(1 for _ in rows)])
 
 
-def together(rows: Iterator[int]) -> Iterator[int]:
+def together(rows: Iterable[Any]) -> Iterable[int]:
     """A task of a barrier stage, which waits for all others of it twice."""
     context = BarrierTaskContext.get()
     context.barrier()
