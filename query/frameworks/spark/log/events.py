@@ -64,7 +64,7 @@ class EndReason(Struct, gc=False):
 
 
 class PushRead(Struct, gc=False):
-    """What a task read of blocks that push-based shuffle had merged; also counted in the bytes of ShuffleRead."""
+    """Bytes that a task read in blocks that push-based shuffle had merged; those of ShuffleRead include them."""
 
     remote_bytes: float | None = field(name="Merged Remote Bytes Read", default=0.0)
     local_bytes: float | None = field(name="Merged Local Bytes Read", default=0.0)
