@@ -25,7 +25,7 @@ from crystalperf.query.attribution.locality import (
 from crystalperf.query.execution import dag
 from crystalperf.query.execution.clock import Clock, without_pauses
 from crystalperf.query.execution.cpu_limits import background_cores, cpu_limits, starved_ms
-from crystalperf.query.execution.dag import Dependency, StageRun, Tasks, Unstarted
+from crystalperf.query.execution.dag import Dependency, SlotDemand, StageRun, Tasks, Unstarted
 from crystalperf.query.execution.evidence import Evidence, gathered, missing_cpu_share, sampled_sums
 from crystalperf.query.execution.execution import (
     DriverTime,
@@ -88,11 +88,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         connection, scope_time, clock, workers, hosts, names, with_volumes=with_evidence
     )
     words, held = framework.vocabulary, set(framework.planner.held(connection))
-    demands = framework.planner.demands(connection)
-    if held or demands:
-        stages = [
-            replace(each, held=each.stage_id in held, demand=demands.get(each.stage_id, each.demand)) for each in stages
-        ]
+    stages = _with_demands(stages, held, framework.planner.demands(connection))
     execution = Execution(
         words=Words(framework.name, words, resources),
         title=framework.title,
@@ -128,6 +124,15 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
     )
     execution = _with_unstarted(connection, execution, held) if held else execution
     return _with_evidence(connection, execution, workers, reader) if with_evidence else execution
+
+
+def _with_demands(stages: list[StageRun], held: Collection[str], demands: Mapping[str, SlotDemand]) -> list[StageRun]:
+    """The stages with the slots that they need, and whether they waited for some."""
+    if not held and not demands:
+        return stages
+    return [
+        replace(each, held=each.stage_id in held, demand=demands.get(each.stage_id, each.demand)) for each in stages
+    ]
 
 
 def _memory_use(

@@ -244,12 +244,12 @@ KINDS = (
     ),
     # Logs and traces of other systems
     Foreign(
-        "metrics of Spark for Prometheus",
+        "metrics for Prometheus",
         _TOTALS,
-        _has(rb"(?m)^(spark_info\{|metrics_executor_\w{1,60}\{|metrics_\S{1,200}_driver_\w)"),
+        _has(rb"(?m)^metrics_(e[x]ecutor_\w{1,60}\{|\S{1,200}_driver_\w)"),
     ),
     Foreign(
-        "a page of Spark's own metrics",
+        "a page of a driver's metrics",
         _TOTALS,
         _json(rb'"gauges"\s*:\s*\{', rb"\.driver\.(BlockManager|DAGScheduler)\."),
     ),

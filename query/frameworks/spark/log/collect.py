@@ -326,7 +326,6 @@ def _append_task(
         left_out = run.left_out
         read, write = metrics.shuffle_read or left_out.read, metrics.shuffle_write or left_out.write
         given, taken = metrics.input or left_out.given, metrics.output or left_out.taken
-    push = read.push or _NOT_PUSHED
     row = (
         info.task_id,
         event.stage_id,
@@ -363,8 +362,7 @@ def _append_task(
         given.rows,
         read.rows,
         spark.NAN if given.method is None else given.method in ("Memory", "Network"),  # of any executor's memory
-        (push.remote_bytes or 0.0) + (push.local_bytes or 0.0),
-        push.fallbacks,
+        *_merged(read.push or _NOT_PUSHED),
     )
     place = run.row_count * _ROW.size
     try:
@@ -374,6 +372,11 @@ def _append_task(
     run.row_count += 1
     if run.row_count == _CHUNK:
         _flush(run)
+
+
+def _merged(push: spark.PushRead) -> tuple[float, float | None]:
+    """Bytes of merged blocks, and blocks that could not be read."""
+    return (push.remote_bytes or 0.0) + (push.local_bytes or 0.0), push.fallbacks
 
 
 def _add_running_tasks(run: LoggedRun) -> None:
