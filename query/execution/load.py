@@ -88,7 +88,6 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         connection, scope_time, clock, workers, hosts, names, with_volumes=with_evidence
     )
     words, held = framework.vocabulary, set(framework.planner.held(connection))
-    stages = _with_demands(stages, held, framework.planner.demands(connection))
     execution = Execution(
         words=Words(framework.name, words, resources),
         title=framework.title,
@@ -97,7 +96,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         version=run[4],
         scope=scope_time,
         dag=dag.build(
-            stages,
+            _with_demands(stages, held, framework.planner.demands(connection)),
             tasks,
             clock.when(scope_time.start_ms),
             clock.when(scope_time.end_ms),

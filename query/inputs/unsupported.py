@@ -246,7 +246,7 @@ KINDS = (
     Foreign(
         "metrics for Prometheus",
         _TOTALS,
-        _has(rb"(?m)^metrics_(e[x]ecutor_\w{1,60}\{|\S{1,200}_driver_\w)"),
+        _has(rb"(?m)^metrics_(\w{1,80}\{application_id=|\S{1,200}_driver_\w)"),
     ),
     Foreign(
         "a page of a driver's metrics",
