@@ -79,3 +79,10 @@ def test_iceberg_scan_counts_its_files_and_its_planning(tmp_path: Path) -> None:
     assert found["number of result data files"] == ("count", 480)
     assert found["total data file size (bytes)"][0] == "bytes"
     assert found["total planning duration (ms)"] == ("ms", pytest.approx(173, abs=100))
+
+
+@pytest.mark.parametrize(("scope", "count"), [("sql:38", 1), ("sql:55", 0)])
+def test_merge_counts_only_in_scopes_that_it_ran_in(tmp_path: Path, scope: str, count: int) -> None:
+    """The MERGE is sql:38, the DELETE is sql:55."""
+    found = recorded("delta", tmp_path).debug(scope=scope).findings
+    assert sum(isinstance(each, MergeScan) for each in found) == count

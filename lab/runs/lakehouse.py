@@ -6,7 +6,6 @@ read), compacts the table, and reads it again.  The jars come from Maven; Delta 
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lab.errors import LabError
+from lab.runs import recorded
 from lab.runs.cluster import find_spark, spark_environment
 from lab.runs.maven import fetched
 
@@ -74,16 +74,7 @@ def record(kind: str, out: Path) -> Path:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; 0, or 1 with one sentence on stderr."""
-    parser = argparse.ArgumentParser(prog="python -m lab.runs.lakehouse", description=__doc__)
-    parser.add_argument("kind", choices=list(JARS))
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the log; it is replaced")
-    given = parser.parse_args(arguments)
-    try:
-        print(record(given.kind, given.out.resolve()))
-    except LabError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return recorded.run("lab.runs.lakehouse", __doc__, JARS, record, arguments)
 
 
 if __name__ == "__main__":

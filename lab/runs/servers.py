@@ -7,7 +7,6 @@ clients at the same time.  Connect's client needs the packages of ``pyspark[conn
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import signal
@@ -20,6 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lab.errors import LabError
+from lab.runs import recorded
 from lab.runs.cluster import find_spark, spark_environment
 
 CLASSES = {
@@ -143,16 +143,7 @@ def _free_port() -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; 0, or 1 with one sentence on stderr."""
-    parser = argparse.ArgumentParser(prog="python -m lab.runs.servers", description=__doc__)
-    parser.add_argument("kind", choices=list(CLASSES))
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the log; it is replaced")
-    given = parser.parse_args(arguments)
-    try:
-        print(record(given.kind, given.out.resolve()))
-    except LabError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return recorded.run("lab.runs.servers", __doc__, CLASSES, record, arguments)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import numpy as np
 
 from crystalperf.indexes.resources import CPU, DISK, NET, Resource, with_other
 from crystalperf.query import sql
-from crystalperf.query.execution.dag import AT_HOME
+from crystalperf.query.execution.dag import AT_HOME, StageRun
 from crystalperf.query.execution.execution import Execution, policy_of
 from crystalperf.query.execution.intervals import Level
 from crystalperf.query.execution.load import max_concurrent
@@ -207,7 +207,7 @@ def stage_stats(
         if (row := rows.get(stage.stage_id)) is None:
             continue
         parts = tasks.parts_ms[own]
-        most_slots = _most_slots(slots, stage.start_ms, stage.end_ms)
+        most_slots, stage_idle_ms = _usable(stage, slots, idle_ms[number], float(tasks.duration_ms[own].sum()))
         # Shown in the user's slots, each of which may be several slots; its idle time is then that of all its slots.
         shown = execution.planner.shown_slots(most_slots, execution.properties) or most_slots
         facts = StageFacts(
@@ -217,7 +217,7 @@ def stage_stats(
             slots=shown,
             length_ms=stage.end_ms - stage.start_ms,
             path_ms=on_path[stage.stage_id],
-            idle_ms=idle_ms[number] * (shown / most_slots if most_slots else 1.0),
+            idle_ms=stage_idle_ms * (shown / most_slots if most_slots else 1.0),
             resource_ms=named(parts.sum(axis=0), names),
             **{name: row[name] for name in _COUNTED},
         )
@@ -248,6 +248,15 @@ def stage_stats(
             )
         )
     return found
+
+
+def _usable(stage: StageRun, slots: Slots, idle_ms: float, task_ms: float) -> tuple[int, float]:
+    """The most slots that a stage could use at a time, and their time without a task, ms."""
+    most_slots, usable = _most_slots(slots, stage.start_ms, stage.end_ms), stage.demand.usable
+    if usable is None or usable >= most_slots:
+        return most_slots, idle_ms
+    free_ms = usable * (stage.end_ms - stage.start_ms) - task_ms
+    return max(usable, 1), min(max(free_ms, 0.0), idle_ms)
 
 
 def _on_path_ms(path: Sequence[PathItem]) -> Mapping[str, float]:

@@ -12,6 +12,7 @@ A stage without submission starts by its dependencies alone: a pipelined stage r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
@@ -28,6 +29,36 @@ if TYPE_CHECKING:
 
 EPSILON_MS = 1.0
 """Timestamps are whole milliseconds, so an end and the start it causes may differ by one either way."""
+
+
+@dataclass(frozen=True)
+class SlotDemand:
+    """The slots that a stage needs, of a framework whose stages need different ones.
+
+    usable    slots that its tasks can use at a time, of the recorded ones; None for all
+    per_task  slots of a worker that one of its tasks takes
+    together  whether all of its tasks start at the same time
+    own_workers  whether only workers of its own run its tasks
+    """
+
+    usable: int | None = None
+    per_task: float = 1.0
+    together: bool = False
+    own_workers: bool = False
+
+    def most(self, worker_slots: float, workers: float = 1.0, slots: float = 1.0) -> int | None:
+        """The most tasks of the stage at a time, with `workers` and `slots` of a worker times the recorded ones.
+
+        A worker had `worker_slots`.  None if only slots limit the tasks; 0 if a worker has too few for one task.
+        """
+        if self.usable is None:
+            return None
+        before = max(math.floor(worker_slots / self.per_task + _ROUNDING), 1)
+        after = math.floor(worker_slots * slots / self.per_task + _ROUNDING)
+        return round(max(self.usable * workers, 1.0)) * after // before
+
+
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -48,6 +79,8 @@ class StageRun:
     pool: str | None = None
     held: bool = False
     """whether it waited for slots although others were free, from its submission to its first task"""
+    demand: SlotDemand = SlotDemand()
+    """the slots that it needs"""
 
 
 class Barriers(Protocol):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from crystalperf.indexes.resources import Resource
 from crystalperf.query.execution.clock import Clock
 from crystalperf.query.execution.critical_path import fill
-from crystalperf.query.execution.dag import Barriers, Dag, StageRun, Tasks
+from crystalperf.query.execution.dag import Barriers, Dag, SlotDemand, StageRun, Tasks
 from crystalperf.query.execution.evidence import Evidence
 from crystalperf.query.execution.log_facts import LogFacts
 from crystalperf.query.execution.micro_batches import MicroBatches
@@ -188,6 +188,9 @@ class Planner:
     ends: Callable[[Execution, Scenario], Iterable[Ends] | None] = lambda _run, _scenario: None
     """The run, a scenario → the sources of error of its prediction, which then replace those of the calibration; None
     if that has been calibrated on such runs."""
+    refused: Callable[[Execution, Scenario], Refusal | None] = lambda _run, _scenario: None
+    """The run, a scenario → why the framework could not run it, or why its log does not show what changes; None if
+    neither."""
     unbounded_reason: Callable[[Mapping[str, str]], Refusal | None] = lambda _properties: None
     """Properties of a run → why its runtime cannot be predicted, None if the run ends by itself."""
     memory: MemoryRule | None = None
@@ -204,6 +207,8 @@ class Planner:
     """Whether a worker with more slots gets more CPU, for example because its container is sized by its slots."""
     held: Callable[[duckdb.DuckDBPyConnection], Collection[str]] = lambda _run: ()
     """The run file → ids of the submitted stages that waited for slots although others were free."""
+    demands: Callable[[duckdb.DuckDBPyConnection], Mapping[str, SlotDemand]] = lambda _run: {}
+    """The run file → the slots that stages need, by id, for those that cannot use every slot, or need many at once."""
     sizes_workers: bool = False
     """Whether the log has the configured slots of each worker, so that workers may differ in them."""
     loads_code: bool = False

@@ -25,7 +25,7 @@ from crystalperf.query.attribution.locality import (
 from crystalperf.query.execution import dag
 from crystalperf.query.execution.clock import Clock, without_pauses
 from crystalperf.query.execution.cpu_limits import background_cores, cpu_limits, starved_ms
-from crystalperf.query.execution.dag import Dependency, StageRun, Tasks, Unstarted
+from crystalperf.query.execution.dag import Dependency, SlotDemand, StageRun, Tasks, Unstarted
 from crystalperf.query.execution.evidence import Evidence, gathered, missing_cpu_share, sampled_sums
 from crystalperf.query.execution.execution import (
     DriverTime,
@@ -96,7 +96,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         version=run[4],
         scope=scope_time,
         dag=dag.build(
-            [replace(each, held=each.stage_id in held) for each in stages] if held else stages,
+            _with_demands(stages, held, framework.planner.demands(connection)),
             tasks,
             clock.when(scope_time.start_ms),
             clock.when(scope_time.end_ms),
@@ -123,6 +123,15 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
     )
     execution = _with_unstarted(connection, execution, held) if held else execution
     return _with_evidence(connection, execution, workers, reader) if with_evidence else execution
+
+
+def _with_demands(stages: list[StageRun], held: Collection[str], demands: Mapping[str, SlotDemand]) -> list[StageRun]:
+    """The stages with the slots that they need, and whether they waited for some."""
+    if not held and not demands:
+        return stages
+    return [
+        replace(each, held=each.stage_id in held, demand=demands.get(each.stage_id, each.demand)) for each in stages
+    ]
 
 
 def _memory_use(

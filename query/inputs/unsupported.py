@@ -18,6 +18,9 @@ _PAGE = "use the page of the job itself (/jobs/ID), or its archive from the JobM
 _WHEN = (
     "it shows what operators read and wrote, not when they ran; use the output of export_chrome_trace for these steps"
 )
+_TOTALS = (
+    "it has totals, not jobs, stages and tasks; save the pages of the REST interface (/api/v1), or write an event log"
+)
 ASCEND = "a trace of Ascend's profiler (torch_npu)"
 OTHER_NAMES = "its names of device work are its own; use the output of PyTorch's own export_chrome_trace"
 _MAX_LINES = 40
@@ -240,6 +243,16 @@ KINDS = (
         _has(rb"Full thread dump "),
     ),
     # Logs and traces of other systems
+    Foreign(
+        "metrics for Prometheus",
+        _TOTALS,
+        _has(rb"(?m)^metrics_(\w{1,80}\{application_id=|\S{1,200}_driver_\w)"),
+    ),
+    Foreign(
+        "a page of a driver's metrics",
+        _TOTALS,
+        _json(rb'"gauges"\s*:\s*\{', rb"\.driver\.(BlockManager|DAGScheduler)\."),
+    ),
     Foreign(
         "a job archive of Flink",
         "its page of the job is missing",

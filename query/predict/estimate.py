@@ -130,7 +130,7 @@ def predict(
     tight, capacity = execution, memory_capacity_ratio(execution, scenario)
     if capacity > 1 and cache_misses(execution).any():
         execution, assumed = with_memory_capacity(execution, capacity), (*assumed, _cache_misses(execution, capacity))
-    if scenario.changes and (refusal := execution.planner.unbounded_reason(execution.properties) or lost(execution)):
+    if scenario.changes and (refusal := _refused(execution, scenario)):
         return known.with_refusal(refusal)
     question = PredictionRequest(execution, scenario, base, replans)
     try:
@@ -164,6 +164,12 @@ def predict(
         stages=estimate.stages,
         assumptions=(*assumed, NoInterval(unsure)) if unsure else assumed,
     )
+
+
+def _refused(execution: Execution, scenario: Scenario) -> Refusal | None:
+    """Why no scenario of the run, or not this one, can be predicted; None if it may be."""
+    planner = execution.planner
+    return planner.unbounded_reason(execution.properties) or lost(execution) or planner.refused(execution, scenario)
 
 
 def _bound_of(

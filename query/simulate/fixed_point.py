@@ -29,6 +29,7 @@ from crystalperf.query.simulate.list_schedule import followed
 from crystalperf.query.simulate.replay import Replayed, prepared, replay
 from crystalperf.query.simulate.transfers import MODEL, Physics
 from crystalperf.query.simulate.warmup import WarmupCost, placed_before, warmup_cost
+from crystalperf.query.simulate.waves import scaled_limits
 from crystalperf.query.trace.arrays import safe_divide
 from crystalperf.query.trace.records import Floats
 
@@ -85,7 +86,7 @@ def solve_fixed_point(
     placed = tasks
     if scenario.ratio("workers") != 1 and not execution.in_order:
         placed = _without_places(tasks, len(execution.dag.stages))
-    replay_with = prepared(state.dag, placed, slots, policy, base.limits)
+    replay_with = prepared(state.dag, placed, slots, policy, scaled_limits(recorded, base.limits, scenario))
     now, work_ms, aitken = before, 0.0, _Aitken()
     for iteration in range(ITERATIONS):
         current = contention.apply()

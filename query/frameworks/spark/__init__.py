@@ -9,6 +9,8 @@ names.py        names of operators in plans, generated code and classes; sql_ope
 lakehouse.py    changes and small files of Delta and Iceberg tables
 statements.py   statements of the clients of a Connect or Thrift server
 interactive.py  whether a person submits the work
+demands.py      slots that stages need: resource profiles, barrier stages
+shuffle_services.py   remote and merged shuffled data
 scheduling.py   slots, locality, job barriers; partitions.py: partitioning; memory.py: the heap
 rules.py        advice for findings, and findings of Spark alone; waits.py: of slots and speculative copies
 advise/         recommendations with old and new values; recommendations.py: the kinds
@@ -16,7 +18,7 @@ streaming.py    streaming queries: remarks; batches.py: their micro-batches, for
 tunable.py      settings that a search for a configuration may change
 comparing.py    settings and operators that matter if runs are compared
 private.py      what is redacted in plans
-history.py      logs from a History Server
+history.py      logs from a History Server; pages.py, saved.py: pages of a running application, and saved ones
 setup.py        the settings with which a job writes a log and samples
 python/         time of Python workers, from profiles of them
 """
@@ -33,6 +35,7 @@ from crystalperf.query.frameworks.spark import (
     advise,
     batches,
     comparing,
+    demands,
     engine_sentences,
     files,
     frames,
@@ -44,7 +47,6 @@ from crystalperf.query.frameworks.spark import (
     results,
     rules,
     scheduling,
-    settings,
     setup,
     sql_operators,
     trace,
@@ -132,8 +134,10 @@ SPARK = Framework(
         settings=partitions.SETTINGS,
         replan=partitions.replan,
         memory=memory.MEMORY,
-        excluded_settings=lambda properties: ("workers",) if settings.is_local(properties) else (),
+        excluded_settings=demands.excluded_settings,
         held=waits.held,
+        demands=demands.demands,
+        refused=demands.refused,
         micro_batches=batches.micro_batches,
         sizes_workers=True,
         loads_code=True,

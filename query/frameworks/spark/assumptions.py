@@ -70,3 +70,19 @@ class CheckpointRenewed(Assumption):
     """A stateful query starts from a new checkpoint, because a checkpoint fixes the number of partitions."""
 
     kind: ClassVar[str] = "checkpoint-renewed"
+
+
+@dataclass(frozen=True)
+class ProfilesScaled(Assumption):
+    """The executors of resource profiles of the program change like all others; `stage` runs on such executors."""
+
+    kind: ClassVar[str] = "profiles-scaled"
+    stage: str
+
+
+@dataclass(frozen=True)
+class ServiceKept(Assumption):
+    """A remote shuffle service, by its name, is as fast as recorded."""
+
+    kind: ClassVar[str] = "service-kept"
+    service: str

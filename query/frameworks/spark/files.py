@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from crystalperf.query.frameworks.spark import saved
 from crystalperf.query.frameworks.spark.log.arrays import elements, is_array
 from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.inputs.files import Application, Head, LogPart
@@ -35,9 +36,9 @@ _DATABRICKS = re.compile(r"eventlog(?P<date>-\d{4}-\d\d-\d\d--\d\d-\d\d)?(\.(gz|
 
 
 def recognise(head: Head) -> LogPart | None:
-    """An event log, by its first events."""
+    """An event log, by its first events; or a saved page of Spark's REST interface."""
     if b'"Event"' not in head.text:
-        return None
+        return saved.recognise(head)
     text = head.text if _START in head.text else head.deeper()
     if _EVENT.search(text) is None:
         return None
@@ -69,7 +70,8 @@ def recognise(head: Head) -> LogPart | None:
 def gather(logs: Sequence[LogPart], problems: Problems) -> list[Application]:
     """The applications of these logs; the rolled parts of a log are in one folder."""
     groups: dict[tuple[object, ...], list[LogPart]] = {}
-    for log in logs:
+    pages = [each for each in logs if saved.PAGE in each.facts]
+    for log in (each for each in logs if saved.PAGE not in each.facts):
         rolled = _ROLLED.fullmatch(log.name)
         if rolled:
             key: tuple[object, ...] = ("spark", log.folder, rolled["app"])
@@ -78,7 +80,8 @@ def gather(logs: Sequence[LogPart], problems: Problems) -> list[Application]:
         else:
             key = ("single", log.part.name)
         groups.setdefault(key, []).append(log)
-    return [_application(each, problems) for group in groups.values() for each in _separated(group)]
+    found = [_application(each, problems) for group in groups.values() for each in _separated(group)]
+    return found + saved.gather(pages, problems, others=bool(found))
 
 
 def _lines_with(text: bytes, name: bytes) -> Iterator[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -50,6 +51,7 @@ def changes(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: floa
     """The MERGE, UPDATE and DELETE commands within an interval, the longest first."""
     rows = connection.execute(
         f"""
+        WITH scope_parts AS ({sql.text("views/run/scope_parts")})
         SELECT c.* FROM ({sql.text("views/spark_table_changes", __package__)}) AS c JOIN scopes USING (scope_id)
         WHERE start_ms < $end AND coalesce(end_ms, $end) > $start
         ORDER BY whole_ms DESC, c.scope_id
@@ -65,13 +67,15 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
     return [replace(found[0], others=len(found) - 1)] if found else []
 
 
-def merge_scans(connection: duckdb.DuckDBPyConnection) -> list[Finding]:
-    """MERGE commands that scanned mostly files which they did not change: skipping these saves at most their share of
-    the scan."""
+def merge_scans(connection: duckdb.DuckDBPyConnection, stages: Collection[str]) -> list[Finding]:
+    """MERGE commands, of those with some of these `stages`, that scanned mostly files which they did not change:
+    skipping these saves at most their share of the scan."""
+    own = _scopes_of(connection, stages)
     found = [
         each
         for each in changes(connection, 0.0, float("inf"))
         if each.operation == "merge" and each.scan_ms and (each.files_scanned or 0) >= FEWEST_FILES
+        if each.scope in own
     ]
     cost_ms = {
         each.scope: (each.scan_ms or 0.0) * (1.0 - min(each.files_removed / (each.files_scanned or 1), 1.0))
@@ -83,3 +87,16 @@ def merge_scans(connection: duckdb.DuckDBPyConnection) -> list[Finding]:
     worst = max((each for each in found if each.scope in cost_ms), key=lambda each: cost_ms[each.scope])
     counts = (worst.files_scanned or 0, worst.files_removed)
     return [MergeScan(sum(cost_ms.values()), "modelled", NarrowMerge(), worst.scope, worst.table, *counts)]
+
+
+def _scopes_of(connection: duckdb.DuckDBPyConnection, stages: Collection[str]) -> set[str]:
+    """The scopes that some of these stages ran for."""
+    rows = connection.execute(
+        f"""
+        SELECT DISTINCT p.scope_id
+        FROM ({sql.text("views/run/scope_parts")}) AS p JOIN spark_stages ON p.part_id = 'job:' || job_id
+        WHERE list_contains($stages, stage_id)
+        """,
+        {"stages": list(stages)},
+    ).fetchall()
+    return {scope for (scope,) in rows}

@@ -6,6 +6,7 @@ log, and the operators of queries.  They lack:
 - the stages that a stage reads from: those of its job that wrote shuffle output and ended before it, and that no stage
   in between read
 - metrics of operators as numbers, and the stages of operators; so also which stages run Python functions
+- which stages are barrier stages
 - what Spark dropped: by default it keeps 1 000 jobs, 1 000 stages, 1 000 queries and 100 000 tasks of a stage
 """
 
@@ -60,6 +61,8 @@ def events(pages: Pages) -> Iterator[Event]:
         "App Attempt ID": attempt.get("attemptId"),
         "Timestamp": attempt.get("startTimeEpoch"),
     }
+    for profile in pages.environment.get("resourceProfiles") or []:
+        yield _resource_profile(profile)
     for executor in pages.executors:
         yield from _executor(executor)
     query_of = {job: query["id"] for query in pages.queries for job in _jobs_of(query)}
@@ -109,6 +112,20 @@ def _environment(page: Page) -> Event:
 
 def _pairs(rows: Any) -> dict[str, str]:
     return {str(row[0]): str(row[1]) for row in rows or [] if isinstance(row, list) and len(row) == 2}
+
+
+def _resource_profile(page: Page) -> Event:
+    """A resource profile of the environment's page, of Spark 3.1 and newer."""
+    requests = {
+        name: {each: {"Amount": request.get("amount")} for each, request in (page.get(key) or {}).items()}
+        for name, key in (("Executor", "executorResources"), ("Task", "taskResources"))
+    }
+    return {
+        "Event": "SparkListenerResourceProfileAdded",
+        "Resource Profile Id": page.get("id"),
+        "Executor Resource Requests": requests["Executor"],
+        "Task Resource Requests": requests["Task"],
+    }
 
 
 def _executor(page: Page) -> Iterator[Event]:
@@ -220,6 +237,8 @@ def _stage_info(stage: Page, parents: Mapping[int, list[int]]) -> Event:
         "Completion Time": unix_ms(stage.get("completionTime")),
         "Failure Reason": stage.get("failureReason"),
         "Resource Profile Id": stage.get("resourceProfileId"),
+        "Shuffle Push Enabled": stage.get("isShufflePushEnabled"),
+        "Shuffle Push Mergers Count": stage.get("shuffleMergersCount"),
         "Accumulables": [{"ID": -1 - place, "Name": name} for place, name in enumerate(moved)],
     }
 
@@ -280,6 +299,7 @@ def _reason(status: Any, error: Any) -> Event:
 def _metrics(page: Page) -> Event:
     read, write = page.get("shuffleReadMetrics") or {}, page.get("shuffleWriteMetrics") or {}
     given, made = page.get("inputMetrics") or {}, page.get("outputMetrics") or {}
+    push = read.get("shufflePushReadMetrics") or {}
     return {
         "Executor Deserialize Time": page.get("executorDeserializeTime"),
         "Executor Deserialize CPU Time": page.get("executorDeserializeCpuTime"),
@@ -296,6 +316,11 @@ def _metrics(page: Page) -> Event:
             "Remote Bytes Read": read.get("remoteBytesRead"),
             "Local Bytes Read": read.get("localBytesRead"),
             "Total Records Read": read.get("recordsRead"),
+            "Push Based Shuffle": {
+                "Merged Remote Bytes Read": push.get("remoteMergedBytesRead"),
+                "Merged Local Bytes Read": push.get("localMergedBytesRead"),
+                "Merged Fetch Fallback Count": push.get("mergedFetchFallbackCount"),
+            },
         },
         "Shuffle Write Metrics": {
             "Shuffle Bytes Written": write.get("bytesWritten"),

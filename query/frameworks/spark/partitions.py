@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,14 +29,18 @@ from crystalperf.query.frameworks import Planned
 from crystalperf.query.frameworks.spark.assumptions import (
     FilesPerPartition,
     LargeKeyKept,
+    ProfilesScaled,
     SamePlan,
+    ServiceKept,
     StagesNotReplanned,
     StagesReplanned,
 )
 from crystalperf.query.frameworks.spark.blocks import files_ms, with_partitions
 from crystalperf.query.frameworks.spark.refusals import LocalRun
 from crystalperf.query.frameworks.spark.settings import flag, is_local, size_bytes, whole
+from crystalperf.query.frameworks.spark.shuffle_services import remote_service
 from crystalperf.query.frameworks.spark.small_tasks import own_cost_share
+from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.simulate.repartition import with_tasks
 from crystalperf.query.trace.arrays import members
@@ -112,7 +116,7 @@ def replan(execution: Execution, scenario: Scenario, wanted: bool) -> Planned | 
     if not wanted:
         return Planned(execution, (StagesNotReplanned(slots_only),))
     planned, changed, kept = replan_tasks(execution, scenario)
-    skewed = (LargeKeyKept(tuple(kept)),) if kept else ()
+    skewed = (*((LargeKeyKept(tuple(kept)),) if kept else ()), *_of_slots(execution, ratios))
     files = () if ratios["tasks"] == 1 or planned is execution else (FilesPerPartition(),)
     if not changed:
         return Planned(planned, (SamePlan(slots_only), *files, *skewed))
@@ -148,6 +152,8 @@ def replan_tasks(execution: Execution, scenario: Scenario) -> tuple[Execution, i
     stages = execution.dag.stages
     for number, of_stage in enumerate(members(tasks.stage, len(stages))):
         stage = stages[number]
+        if stage.demand.together:  # the program fixes their number, for example of the workers of a training
+            continue
         shuffled = volumes.remote_read[of_stage] + volumes.local_read[of_stage]
         wanted = _tasks_wanted(
             plan,
@@ -168,6 +174,18 @@ def replan_tasks(execution: Execution, scenario: Scenario) -> tuple[Execution, i
         cost = own_cost_share(execution) if is_task_size and plan.input == 1 else None
         changed = with_tasks(execution, counts, files_ms(execution, plan.partitions), cost)
     return with_partitions(changed, plan.partitions, plan.partitions_after), len(counts), kept
+
+
+def _of_slots(execution: Execution, ratios: Mapping[str, float]) -> Iterator[Assumption]:
+    """Assumptions about other executors or cores in runs with resource profiles or a remote shuffle service."""
+    if ratios["cores"] == ratios["workers"] == 1:
+        return
+    own = next((each.stage_id for each in execution.dag.stages if each.demand.own_workers), None)
+    if own is not None:
+        yield ProfilesScaled(own)
+    service = remote_service(execution.properties)
+    if service is not None and execution.volumes.exchange_write.any():
+        yield ServiceKept(service)
 
 
 def _packs_files(execution: Execution) -> bool:

@@ -13,3 +13,41 @@ class LocalRun(Refusal):
     """A local run is one process, so it has no second executor."""
 
     kind: ClassVar[str] = "local-run"
+
+
+@dataclass(frozen=True)
+class BarrierTooWide(Refusal):
+    """All `tasks` of a barrier stage start at the same time, but there would be only so many `slots`."""
+
+    kind: ClassVar[str] = "barrier-too-wide"
+    stage: str
+    tasks: int
+    slots: int
+
+
+@dataclass(frozen=True)
+class TaskTooWide(Refusal):
+    """A task of a stage takes so many `slots` of an executor by its resource profile, which would have fewer."""
+
+    kind: ClassVar[str] = "task-too-wide"
+    stage: str
+    slots: float
+    executor_slots: float
+
+
+@dataclass(frozen=True)
+class ProfilesDiffer(Refusal):
+    """A number of slots for each executor, of a run whose executors have different resource profiles; `stage` is one
+    with executors of its own."""
+
+    kind: ClassVar[str] = "profiles-differ"
+    stage: str
+
+
+@dataclass(frozen=True)
+class ShuffleElsewhere(Refusal):
+    """Another `device`, disk or network, of a run whose shuffled data a remote service kept, by its name."""
+
+    kind: ClassVar[str] = "shuffle-elsewhere"
+    service: str
+    device: str

@@ -306,3 +306,78 @@ class EngineUse(Remark):
     spilled_bytes: float
     gpu_held_ms: float = 0.0
     gpu_waited_ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class ProfileStages(Remark):
+    """The stage with most task time of those with a resource profile of their own, and the number of `others`.
+
+    `requests` are (executor or task, resource, amount) of the profile, memory in bytes.  Its tasks could use
+    `usable_slots` of the run's `slots` at a time.
+    """
+
+    kind: ClassVar[str] = "profile-stages"
+    on_first_screen: ClassVar[bool] = True
+
+    stage: str
+    others: int
+    profile: int
+    requests: tuple[tuple[str, str, float], ...]
+    usable_slots: int
+    slots: int
+
+
+@dataclass(frozen=True)
+class BarrierStages(Remark):
+    """The barrier stage with most task time, whose `tasks` start together, and the number of `others`."""
+
+    kind: ClassVar[str] = "barrier-stages"
+    on_first_screen: ClassVar[bool] = True
+
+    stage: str
+    others: int
+    tasks: int
+
+
+@dataclass(frozen=True)
+class Decommissioned(Remark):
+    """Executors that the cluster took away after a notice, the first at `first_ms`, ms.
+
+    `redone_tasks` of theirs ran again, which had run for `redone_ms`.  `moved` is whether executors were set to copy
+    their shuffle files and cached rows to others first.
+    """
+
+    kind: ClassVar[str] = "decommissioned"
+    on_first_screen: ClassVar[bool] = True
+
+    executors: tuple[str, ...]
+    first_ms: float
+    redone_tasks: int
+    redone_ms: float
+    moved: bool
+
+
+@dataclass(frozen=True)
+class RemoteShuffle(Remark):
+    """A remote shuffle service, by its name, kept the shuffled data that tasks wrote and read, bytes."""
+
+    kind: ClassVar[str] = "remote-shuffle"
+    on_first_screen: ClassVar[bool] = True
+
+    service: str
+    written_bytes: int
+    read_bytes: int
+
+
+@dataclass(frozen=True)
+class PushedShuffle(Remark):
+    """Push-based shuffle had merged `merged_bytes` of the `read_bytes` of shuffled data that tasks read.
+
+    `fallbacks` merged blocks could not be read, so that tasks read the original ones.
+    """
+
+    kind: ClassVar[str] = "pushed-shuffle"
+
+    merged_bytes: int
+    read_bytes: int
+    fallbacks: int

@@ -18,10 +18,12 @@ from crystalperf.query.execution.intervals import covered, merged
 from crystalperf.query.execution.load import max_concurrent
 from crystalperf.query.frameworks import Advisor
 from crystalperf.query.frameworks.spark import (
+    demands,
     engine_times,
     failures,
     lakehouse,
     needs,
+    shuffle_services,
     sites,
     statements,
     streaming,
@@ -223,7 +225,7 @@ def own_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[StageS
         *waits.slots_awaited(connection),
         *waits.speculation(connection),
         *file_findings(connection, details),
-        *lakehouse.merge_scans(connection),
+        *lakehouse.merge_scans(connection, [each.facts.id for each in details]),
     ]
 
 
@@ -347,11 +349,15 @@ def unmodelled_device(connection: duckdb.DuckDBPyConnection, execution: Executio
 
 
 def own_remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
-    """Spark's own measurements that no finding has: statements of a server's clients, changes of tables, batches of
-    streams, time and memory of Python workers, time of engines, and heaps too large or near their limit."""
+    """Spark's own measurements that no finding has: statements of a server's clients, changes of tables, resource
+    profiles and barrier stages, decommissioned executors, shuffle services, batches of streams, time and memory of
+    Python workers, time of engines, and heaps too large or near their limit."""
     return [
         *statements.remarks(connection, execution),
         *lakehouse.remarks(connection, execution),
+        *demands.remarks(connection, execution),
+        *waits.decommissioned(connection, execution),
+        *shuffle_services.remarks(connection, execution),
         *streaming.remarks(connection, execution),
         *split.remarks(connection, execution),
         *memory_lines.remarks(connection, execution),

@@ -23,7 +23,11 @@ CREATE TABLE spark_stages (                   -- one row per attempt of a stage;
     location VARCHAR,                         -- storage that it reads outside of SQL: hdfs://namenode/data; or memory:/
     waited_for VARCHAR,                       -- if it waited for slots while others were free: barrier (slots for all of its tasks at once), profile (executors of its resource profile), executors (those that came later) or unknown
     slots_there INTEGER,                      -- slots that it could use when it was submitted, if it waited
-    slots_free INTEGER                        -- of these, those that were free
+    slots_free INTEGER,                       -- of these, those that were free
+    barrier BOOLEAN,                          -- whether it is a barrier stage: its tasks start together
+    usable_slots INTEGER,                     -- slots that its resource profile lets it use at a time; NULL if these are all of the run
+    slots_per_task DOUBLE,                    -- slots of an executor that one of its tasks takes, by its resource profile
+    push_mergers INTEGER                      -- with push-based shuffle, the shuffle services that merge its output; NULL without
 );
 
 CREATE TABLE spark_tasks (                    -- one row per task attempt; its other columns are in tasks
@@ -36,7 +40,9 @@ CREATE TABLE spark_tasks (                    -- one row per task attempt; its o
     result_serialize_ms DOUBLE,               -- serializing the result
     getting_result_ms DOUBLE,                 -- fetching the result in the driver
     shuffle_write_ms DOUBLE,                  -- blocked in writing shuffle output
-    result_bytes BIGINT                       -- size of the result sent to the driver
+    result_bytes BIGINT,                      -- size of the result sent to the driver
+    merged_read_bytes BIGINT,                 -- of the shuffled bytes that it read, those in blocks that push-based shuffle had merged
+    merge_fallbacks BIGINT                    -- merged blocks that it could not read, so that it read the original ones
 );
 
 CREATE TABLE spark_batches (                  -- one row per trigger of a streaming query that reported progress, also without input
@@ -122,6 +128,13 @@ CREATE TABLE spark_stream_states (            -- one row per operator with state
 CREATE TABLE spark_settings (                 -- one row per setting that the command line did not decide
     name VARCHAR NOT NULL,                    -- spark.sql.shuffle.partitions, ...
     set_by VARCHAR NOT NULL                   -- program: its builder; session: spark.conf.set or SET; unclear: its builder, or a file of settings
+);
+
+CREATE TABLE spark_resource_requests (        -- one row per resource that a resource profile requests; profile 0 has the settings of the application
+    profile_id INTEGER NOT NULL,              -- Spark's resource profile id, as in spark_stages
+    requested_by VARCHAR NOT NULL,            -- executor or task
+    resource VARCHAR NOT NULL,                -- cores, memory, offHeap, cpus (of a task), gpu, ...
+    amount DOUBLE NOT NULL                    -- for each executor or task; memory in bytes
 );
 
 CREATE TABLE spark_driver_metrics (           -- one row per metric of an operator that the driver itself updated; those of tasks are in operator_metrics

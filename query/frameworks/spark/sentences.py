@@ -495,6 +495,64 @@ def heap_near_limit(found: remarks.HeapNearLimit, _words: Words) -> str:
     )
 
 
+@SENTENCES.of(remarks.ProfileStages)
+def profile_stages(found: remarks.ProfileStages, _words: Words) -> str:
+    requests = {
+        who: ", ".join(f"{name} {_requested(name, amount)}" for by, name, amount in found.requests if by == who)
+        for who in ("executor", "task")
+    }
+    known = "; ".join(f"{who}: {text}" for who, text in requests.items() if text)
+    runs = "runs" if not found.others else "run"
+    text = f"{_stages(found.stage, found.others)} {runs} with resource profile {found.profile} ({known})"
+    if found.usable_slots < found.slots:
+        text += f": of {counted(found.slots, 'slot')}, at most {found.usable_slots} can be in use by such a stage"
+    return text
+
+
+def _requested(name: str, amount: float) -> str:
+    return volume(amount) if "emory" in name or name == "offHeap" else f"{amount:g}"
+
+
+@SENTENCES.of(remarks.BarrierStages)
+def barrier_stages(found: remarks.BarrierStages, _words: Words) -> str:
+    more = f"; so {'does' if found.others == 1 else 'do'} {found.others} more" if found.others else ""
+    return f"{found.stage} is a barrier stage: its {counted(found.tasks, 'task')} need as many free slots at once{more}"
+
+
+@SENTENCES.of(remarks.Decommissioned)
+def decommissioned(found: remarks.Decommissioned, _words: Words) -> str:
+    count = len(found.executors)
+    who = f"executor {found.executors[0]}" if count == 1 else f"{count} executors"
+    begin = f"the cluster took {who} away after a notice (decommissioning), {lasting(found.first_ms)} after the start"
+    if found.redone_tasks:
+        redone = f"{counted(found.redone_tasks, 'task')} ran again ({lasting(found.redone_ms)} of task time)"
+    else:
+        redone = "no task ran again"
+    hint = "" if found.moved else "; executors copy their shuffle files first with spark.storage.decommission.enabled"
+    return f"{begin}; {redone}{hint}"
+
+
+@SENTENCES.of(remarks.RemoteShuffle)
+def remote_shuffle(found: remarks.RemoteShuffle, _words: Words) -> str:
+    moved = f"{volume(found.written_bytes)} written, {volume(found.read_bytes)} read"
+    return (
+        f"{found.service} keeps shuffled data ({moved}), not the executors: time in writing and waiting for them counts"
+        f" as network, and may be that of {found.service}'s disks"
+    )
+
+
+@SENTENCES.of(remarks.PushedShuffle)
+def pushed_shuffle(found: remarks.PushedShuffle, _words: Words) -> str:
+    share = 100 * found.merged_bytes / (found.read_bytes or 1)
+    text = f"push-based shuffle had merged {share:.0f} % of the shuffled data that tasks read"
+    text += f" ({volume(found.read_bytes)})"
+    if found.fallbacks:
+        text += (
+            f"; {counted(found.fallbacks, 'merged block')} could not be read, and the original ones were read instead"
+        )
+    return text
+
+
 # Recommendations ------------------------------------------------------------------------------------------------------
 
 SENTENCES.fixed(
@@ -859,6 +917,51 @@ SENTENCES.fixed(
         ),
     }
 )
+
+
+@SENTENCES.of(refusals.BarrierTooWide)
+def barrier_too_wide(refusal: refusals.BarrierTooWide, _words: Words) -> str:
+    return (
+        f"{refusal.stage} is a barrier stage, whose {counted(refusal.tasks, 'task')} start at the same time: Spark does"
+        f" not run it on {counted(refusal.slots, 'slot')}"
+    )
+
+
+@SENTENCES.of(refusals.TaskTooWide)
+def task_too_wide(refusal: refusals.TaskTooWide, _words: Words) -> str:
+    return (
+        f"a task of {refusal.stage} takes {refusal.slots:g} slots of an executor by its resource profile, and executors"
+        f" would have {refusal.executor_slots:g}"
+    )
+
+
+@SENTENCES.of(refusals.ProfilesDiffer)
+def profiles_differ(refusal: refusals.ProfilesDiffer, _words: Words) -> str:
+    return (
+        f"{refusal.stage} has executors of its own resource profile, so one number of cores does not fit all executors;"
+        " give a factor, for example cores=2x"
+    )
+
+
+@SENTENCES.of(refusals.ShuffleElsewhere)
+def shuffle_elsewhere(refusal: refusals.ShuffleElsewhere, _words: Words) -> str:
+    return (
+        f"{refusal.service} keeps shuffled data on machines of its own, whose {refusal.device} the log does not show;"
+        " predictions for other executors, cores, CPU speed and memory are possible"
+    )
+
+
+@SENTENCES.of(assumptions.ProfilesScaled)
+def profiles_scaled(assumed: assumptions.ProfilesScaled, _words: Words) -> str:
+    return (
+        f"the executors of {assumed.stage}, which have a resource profile of their own, change as all others do; the"
+        " program sets their cores and memory"
+    )
+
+
+@SENTENCES.of(assumptions.ServiceKept)
+def service_kept(assumed: assumptions.ServiceKept, _words: Words) -> str:
+    return f"{assumed.service} takes and serves shuffled data as fast as recorded, also for other executors"
 
 
 @SENTENCES.of(assumptions.StagesNotReplanned)

@@ -32,7 +32,8 @@ class _Row:
 def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
     """The heaviest statements and sessions of a scope, if clients sent it several statements."""
     bounds = {"start": execution.scope.start_ms, "end": execution.scope.end_ms}
-    found = [_Row(*row) for row in connection.execute(sql.text("statements", __package__), bounds).fetchall()]
+    question = sql.text("statements", __package__).format(scope_parts=sql.text("views/run/scope_parts"))
+    found = [_Row(*row) for row in connection.execute(question, bounds).fetchall()]
     if len(found) < 2:
         return []
     whole_ms = sum(each.task_ms for each in found)

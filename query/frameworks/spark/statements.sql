@@ -1,10 +1,10 @@
 -- Statements of a server's clients that a scope overlaps, and that ran queries or failed, with the time of their tasks within it.
--- In:  $start, $end, the scope in ms since the start of the run.
+-- In:  $start, $end, the scope in ms since the start of the run; the view scope_parts is filled in.
 -- Out: one row per statement, the one with most task time first; then the longest.
-WITH RECURSIVE within AS (
-    SELECT scope_id, scope_id AS statement FROM spark_statements
-    UNION
-    SELECT s.scope_id, w.statement FROM scopes AS s JOIN within AS w ON s.parent_id = w.scope_id
+WITH scope_parts AS ({scope_parts}),
+within AS (
+    SELECT p.part_id AS scope_id, p.scope_id AS statement
+    FROM scope_parts AS p JOIN spark_statements AS s ON s.scope_id = p.scope_id
 ),
 of_tasks AS (
     SELECT within.statement, sum(least(finish_ms, $end) - greatest(launch_ms, $start)) AS task_ms

@@ -31,6 +31,7 @@ from crystalperf.query.frameworks.spark.log.collect import collect
 from crystalperf.query.frameworks.spark.log.tables import tables
 from crystalperf.query.frameworks.spark.scheduling import EARLIER_JOB, SHUFFLE
 from crystalperf.query.frameworks.spark.settings import is_local
+from crystalperf.query.frameworks.spark.shuffle_services import remote_service
 from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.trace.contract import Bounds, Trace
 from crystalperf.query.trace.records import (
@@ -89,7 +90,7 @@ def trace(found: RunTables) -> Trace:
         scopes=_scopes(found["sql_executions"], jobs, found["statements"]),
         stages=_stages(stages, keys, _texts(found["sql_executions"], found["statements"])),
         tasks=_tasks(computed),
-        bounds=bounds(computed, local=is_local(properties)),
+        bounds=bounds(computed, local=is_local(properties), is_remote=remote_service(properties) is not None),
         dependencies=_dependencies(stages, keys, jobs),
         operators=_operators(found["operators"]),
         operator_stages=_operator_stages(found["operators"], stages, keys),
@@ -106,6 +107,7 @@ def trace(found: RunTables) -> Trace:
             "spark_stream_states": found["stream_states"],
             "spark_driver_metrics": _driver_metrics(found["driver_metrics"]),
             "spark_settings": found["settings"],
+            "spark_resource_requests": found["requests"],
             "spark_executor_metrics": _executor_metrics(found["peaks"]),
             "spark_gpu_times": _gpu_times(found["gpu_times"]),
             "spark_engine_operators": _engine_operators(found["operators"], found["fallback_reasons"], properties),
@@ -126,8 +128,9 @@ def scope_id(sql_id: int | None) -> str | None:
 # Times ------------------------------------------------------------------------------------------------------------
 
 
-def bounds(tasks: Columns, *, local: bool = False) -> Bounds:
-    """Bounds of tasks' time from Spark's measurements; `local` is whether the driver ran them itself.
+def bounds(tasks: Columns, *, local: bool = False, is_remote: bool = False) -> Bounds:
+    """Bounds of tasks' time from Spark's measurements; `local` is whether the driver ran them itself, `is_remote`
+    whether they sent shuffled data to a remote service instead of writing files.
 
     Fetching a result includes its transfer over the network, if any, and its deserialisation in the driver.
     """
@@ -151,7 +154,7 @@ def bounds(tasks: Columns, *, local: bool = False) -> Bounds:
     floor, likely, outside = np.zeros((3, len(held), len(names) + 1))
     floor[:, cpu] = running + np.minimum(np.nan_to_num(_column(tasks, "deserialize_cpu_ms")), deserialize) + serialize
     floor[:, net] = np.minimum(fetch, run - running)
-    likely[:, disk] = np.nan_to_num(_column(tasks, "shuffle_write_ms"))
+    likely[:, net if is_remote else disk] = np.nan_to_num(_column(tasks, "shuffle_write_ms"))
     sent = np.zeros_like(getting) if local else _column(tasks, "result_bytes") * 1000 / ASSUMED_BPS
     crossing = np.where(np.isnan(sent), getting, np.minimum(getting, sent))
     outside[:, net], outside[:, -1] = crossing, delay + getting - crossing
@@ -309,7 +312,7 @@ def _tasks(tasks: Columns) -> Columns:
 def _raw_stages(stages: Columns, keys: list[tuple[int, int]]) -> Columns:
     kept = (
         *("attempt", "job_id", "sql_id", "parents", "resource_profile", "accumulators", "location"),
-        *("waited_for", "slots_there", "slots_free"),
+        *("waited_for", "slots_there", "slots_free", "barrier", "usable_slots", "slots_per_task", "push_mergers"),
     )
     return {
         "stage_id": objects([stage_key(*key) for key in keys]),

@@ -11,10 +11,15 @@ import numpy as np
 from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.intervals import covered, merged
+from crystalperf.query.frameworks.spark import failures
 from crystalperf.query.frameworks.spark.findings import ProvideSlots, SlotsAwaited, SpeculateLess, Speculation
-from crystalperf.query.frameworks.spark.remarks import AwaitedSlots
+from crystalperf.query.frameworks.spark.remarks import AwaitedSlots, Decommissioned
+from crystalperf.query.frameworks.spark.settings import flag
 from crystalperf.query.results.remarks import Remark
 from crystalperf.query.trace.records import Floats
+
+MOVES = ("spark.decommission.enabled", "spark.storage.decommission.enabled")
+"""The settings with which an executor copies its shuffle files and cached rows to others before it ends."""
 
 SUPERSEDED = "another attempt succeeded"
 """Why Spark kills an attempt of a task after another one ended."""
@@ -80,6 +85,29 @@ def speculation(connection: duckdb.DuckDBPyConnection) -> list[Speculation]:
     cost_ms = _blocked_ms(connection, [each for row in rows for each in row["losing"]])
     advice = SpeculateLess() if cost_ms > saved_ms else None
     return [Speculation(cost_ms, "modelled", advice, rows[0]["stage"], len(rows) - 1, copies, won, lost_ms, saved_ms)]
+
+
+def decommissioned(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
+    """Executors that the cluster took away after a notice within a scope, with their tasks that ran again."""
+    rows = connection.execute(
+        """
+        SELECT
+            worker_id, removed_ms, removed_reason,
+            count(*) FILTER (recomputed) AS redone,
+            coalesce(sum(finish_ms - launch_ms) FILTER (recomputed), 0) AS redone_ms
+        FROM workers LEFT JOIN tasks USING (worker_id)
+        WHERE regexp_matches(removed_reason, '(?i)decommission') AND removed_ms > $start AND removed_ms <= $end
+        GROUP BY ALL
+        ORDER BY removed_ms, worker_id
+        """,
+        {"start": execution.scope.start_ms, "end": execution.scope.end_ms},
+    ).fetchall()
+    taken = [row for row in rows if not failures.was_released(row[2])]
+    if not taken:
+        return []
+    moves = all(flag(execution.properties.get(each)) for each in MOVES)
+    redone, redone_ms = sum(row[3] for row in taken), sum(row[4] for row in taken)
+    return [Decommissioned(tuple(row[0] for row in taken), taken[0][1], redone, redone_ms, moves)]
 
 
 def _blocked_ms(connection: duckdb.DuckDBPyConnection, losing: Sequence[Mapping[str, float]]) -> float:

@@ -19,6 +19,7 @@ from msgspec import Raw
 from msgspec.json import Decoder
 
 from crystalperf.indexes.errors import InputError
+from crystalperf.query.frameworks.spark import saved
 from crystalperf.query.frameworks.spark.failures import cause, loss
 from crystalperf.query.frameworks.spark.log import events as spark
 from crystalperf.query.frameworks.spark.log.arrays import array_of, event_batches
@@ -48,7 +49,7 @@ TASK_FIELDS = tuple(
     "task_id stage_id stage_attempt index partition attempt executor host locality status reason speculative"  # noqa: SIM905
     " launch finish getting_result deserialize deserialize_cpu_ns run run_cpu_ns result_serialize gc fetch_wait"
     " shuffle_write_ns input_bytes output_bytes remote_read_bytes local_read_bytes write_bytes spill_memory spill_disk"
-    " peak_memory result_bytes input_rows shuffle_rows from_memory".split()
+    " peak_memory result_bytes input_rows shuffle_rows from_memory merged_bytes merge_fallbacks".split()
 )
 _ROW = struct.Struct(f"{len(TASK_FIELDS)}d")
 
@@ -57,7 +58,9 @@ _KEPT_PROPERTIES = re.compile(
     r"|executor\.(cores|memory|memoryOverhead|memoryOverheadFactor|pyspark\.memory|instances|metrics\.pollingInterval)"
     r"|driver\.(cores|memory)|cores\.max|locality\.wait(\.\w+)?"
     r"|memory\.(fraction|storageFraction|offHeap\.enabled|offHeap\.size)|dynamicAllocation\.[\w.]+"
-    r"|shuffle\.(compress|spill\.compress|service\.enabled|manager|sort\.bypassMergeThreshold)|broadcast\.compress|io\.compression\.codec"
+    r"|shuffle\.(compress|spill\.compress|service\.enabled|push\.enabled|manager|sort\.bypassMergeThreshold)"
+    r"|broadcast\.compress|io\.compression\.codec"
+    r"|(storage\.)?decommission\.enabled|storage\.decommission\.(shuffleBlocks|rddBlocks)\.enabled"
     r"|eventLog\.(enabled|compress|compression\.codec|rolling\.enabled|logStageExecutorMetrics)"
     r"|sql\.(shuffle\.partitions|autoBroadcastJoinThreshold|exchange\.reuse|join\.preferSortMergeJoin|adaptive\.[\w.]+)"
     r"|sql\.files\.(maxPartitionBytes|openCostInBytes)|profiler\.[\w.]+|hadoop\.fs\.defaultFS"
@@ -116,6 +119,7 @@ class Stage:
     kind: str | None = None
     gpu: GpuTimes | None = None
     barrier: bool = False  # whether its tasks start together
+    mergers: int | None = None  # shuffle services that merge its output, with push-based shuffle
     ran: bool = False
     completed: bool = False
 
@@ -169,6 +173,7 @@ class Parts(NamedTuple):
     taken: spark.Output
 
 
+_NOT_PUSHED = spark.PushRead()
 _UNKNOWN = Parts(spark.ShuffleRead(), spark.ShuffleWrite(), spark.Input(), spark.Output())
 _ZERO = Parts(
     spark.ShuffleRead(0.0, 0.0, 0.0, 0.0), spark.ShuffleWrite(0.0, 0.0), spark.Input(0.0, 0.0), spark.Output(0.0)
@@ -231,9 +236,10 @@ def collect(log: LogFile) -> LoggedRun:
     run = LoggedRun(log, Problems(log.problems))
     events = spark.Events(log, run.problems, run.running)
     numbers: list[list[int]] = [[] for _ in _texts(run)]  # codes of texts, by the second process's codes
-    array = array_of(log) is not None
-    with Second(LogFile(log.origin, ()) if array else log) as second:
-        for batch in event_batches(log, run.problems):
+    is_saved = saved.is_saved(log)
+    is_whole = is_saved or array_of(log) is not None
+    with Second(LogFile(log.origin, ()) if is_whole else log) as second:
+        for batch in (saved.event_batches if is_saved else event_batches)(log, run.problems):
             result = second.tasks(batch, zeros=run.left_out is _ZERO)
             if result is not None:
                 _take(run, result, numbers)
@@ -357,6 +363,7 @@ def _append_task(
         given.rows,
         read.rows,
         spark.NAN if given.method is None else given.method in ("Memory", "Network"),  # of any executor's memory
+        *_merged(read.push or _NOT_PUSHED),
     )
     place = run.row_count * _ROW.size
     try:
@@ -366,6 +373,11 @@ def _append_task(
     run.row_count += 1
     if run.row_count == _CHUNK:
         _flush(run)
+
+
+def _merged(push: spark.PushRead) -> tuple[float, float | None]:
+    """Bytes of merged blocks, and blocks that could not be read."""
+    return (push.remote_bytes or 0.0) + (push.local_bytes or 0.0), push.fallbacks
 
 
 def _add_running_tasks(run: LoggedRun) -> None:
@@ -510,6 +522,7 @@ def _stage(info: spark.StageInfo | None) -> Stage | None:
         location=_location(info),
         kept=_kept(info),
         barrier=any(each.barrier for each in info.rdds or []),
+        mergers=spark.whole_number(info.mergers) if info.is_pushed else None,
     )
 
 
@@ -635,6 +648,8 @@ def _on_executor_removed(run: LoggedRun, event: spark.ExecutorRemoved) -> None:
     if event.executor is None:
         raise _IncompleteError("executor")
     executor = run.executors.setdefault(event.executor, Executor(event.executor))
+    if executor.removed is not None and "decommission" in (executor.reason or "").lower():
+        return  # its process ends after that, which Spark logs as a second removal
     executor.removed, executor.reason = event.time, loss(event.reason or "")
 
 

@@ -63,11 +63,20 @@ class EndReason(Struct, gc=False):
     stack: str | None = field(name="Full Stack Trace", default=None)
 
 
+class PushRead(Struct, gc=False):
+    """Bytes that a task read in blocks that push-based shuffle had merged; those of ShuffleRead include them."""
+
+    remote_bytes: float | None = field(name="Merged Remote Bytes Read", default=0.0)
+    local_bytes: float | None = field(name="Merged Local Bytes Read", default=0.0)
+    fallbacks: float | None = field(name="Merged Fetch Fallback Count", default=0.0)
+
+
 class ShuffleRead(Struct, gc=False):
     fetch_wait: float | None = field(name="Fetch Wait Time", default=NAN)
     remote_read_bytes: float | None = field(name="Remote Bytes Read", default=NAN)
     local_read_bytes: float | None = field(name="Local Bytes Read", default=NAN)
     rows: float | None = field(name="Total Records Read", default=NAN)
+    push: PushRead | None = field(name="Push Based Shuffle", default=None)
 
 
 class ShuffleWrite(Struct, gc=False):
@@ -198,6 +207,8 @@ class StageInfo(Struct, gc=False):
     failure: str | None = field(name="Failure Reason", default=None)
     accumulables: list[Accumulable] | None = field(name="Accumulables", default=None)
     resource_profile: float | None = field(name="Resource Profile Id", default=None)
+    is_pushed: bool | None = field(name="Shuffle Push Enabled", default=None)
+    mergers: float | None = field(name="Shuffle Push Mergers Count", default=None)
 
 
 class Properties(Struct, gc=False):

@@ -6,7 +6,7 @@ Until such slots are there, the driver has nothing to do for the stage.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,15 +30,15 @@ class Submitted(NamedTuple):
     first_ms: float | None
     tasks: int
     barrier: bool
-    profile: int
+    slots: Mapping[str, int]
+    """slots that executors have for its tasks, by the names of those that may run them"""
 
 
 class Provider(NamedTuple):
-    """An executor with slots for a profile, and when it was there, ms."""
+    """An executor of a profile, and when it was there, ms."""
 
     name: str
     profile: int
-    slots: int
     added_ms: float
     removed_ms: float
 
@@ -72,34 +72,48 @@ def slot_waits(
     for stage in stages:
         if (end_ms if stage.first_ms is None else stage.first_ms) - stage.submit_ms < MIN_WAIT_MS:
             continue
-        able = [each for each in providers if each.profile == stage.profile]
+        able = [each for each in providers if stage.slots.get(each.name)]
         there = [each for each in able if each.added_ms <= stage.submit_ms < each.removed_ms]
-        slots = sum(each.slots for each in there)
+        slots = sum(stage.slots[each.name] for each in there)
         free = max(slots - _running(ran, {each.name for each in there}, stage.submit_ms), 0)
-        why = _why(stage, providers, slots, free, first_on(stage.key), {each.name for each in there})
-        if why is not None:
+        profiles = len({each.profile for each in providers}) if able else 0
+        why = _why(stage, profiles, slots, free, first_on(stage.key), {each.name for each in there})
+        if why is not None and providers:  # without any, nothing could run at all: the run waited for its executors
             found[stage.key] = SlotWait(why, slots, free)
     return found
 
 
 def _why(
     stage: Submitted,
-    providers: Sequence[Provider],
+    profiles: int,
     slots: int,
     free: int,
     first_on: set[str | None],
     there: set[str],
 ) -> str | None:
-    if not providers:
-        return None  # nothing could run at all: the run waited for its executors
+    """`profiles` is the number of profiles of the run's executors; 0 if none of them may run the stage."""
     if stage.barrier and free < stage.tasks:
         return BARRIER
-    profiles = {each.profile for each in providers}
-    if free == 0 and (stage.profile not in profiles or len(profiles) > 1):
+    if free == 0 and profiles != 1:
         return PROFILE
     if stage.first_ms is None:
         return UNKNOWN if slots else None
     return EXECUTORS if free > 0 and not first_on & there else None
+
+
+def most_at_once(slots: Iterable[tuple[float, float | None, int]]) -> int:
+    """The most slots that were there at a time, of (added, removed or None, slots) of executors; ms.
+
+    An executor that is added when another is removed replaces it.
+    """
+    known = list(slots)
+    came = [(added, 1, each) for added, _, each in known]
+    went = [(removed, 0, -each) for _, removed, each in known if removed is not None]
+    count = most = 0
+    for _, _, change in sorted(came + went):
+        count += change
+        most = max(most, count)
+    return most
 
 
 def _running(ran: Ran, names: set[str], at_ms: float) -> int:

@@ -31,7 +31,8 @@ from crystalperf.query.frameworks.spark.log.collect import (
     Stage,
 )
 from crystalperf.query.frameworks.spark.log.peaks import NAMES
-from crystalperf.query.frameworks.spark.log.slot_waits import Provider, Ran, Submitted, slot_waits
+from crystalperf.query.frameworks.spark.log.resource_profiles import Profiles
+from crystalperf.query.frameworks.spark.log.slot_waits import Provider, Ran, Submitted, most_at_once, slot_waits
 from crystalperf.query.frameworks.spark.log.statements import number_of
 from crystalperf.query.frameworks.spark.memory import heap_bytes
 from crystalperf.query.frameworks.spark.settings import number, size_bytes, unread, version_number
@@ -63,7 +64,7 @@ _MAX_CORES = 10_000  # of one executor; machines have some hundred, and each cos
 
 def tables(run: LoggedRun) -> RunTables:
     """The tables runs, executors, sql_executions, operators, operator_metrics, driver_metrics, fallback_reasons,
-    gpu_times, jobs, stages, tasks, batches, stream_sources, stream_states, statements and import_stats.
+    gpu_times, jobs, stages, tasks, batches, stream_sources, stream_states, statements, requests and import_stats.
 
     Columns that samples and the analysis fill are left out.
     """
@@ -89,6 +90,12 @@ def tables(run: LoggedRun) -> RunTables:
         "gpu_times": _gpu_times(stages),
         "peaks": table(f"executor_id stage_id attempt {' '.join(NAMES)}", run.peaks.rows(), whole=" ".join(NAMES)),
         "settings": table("name set_by", sorted(run.set_by.items())),
+        "requests": table(
+            "profile_id requested_by resource amount",
+            list(Profiles(run.profiles, run.properties).rows()),
+            whole="profile_id",
+            real="amount",
+        ),
         "jobs": _jobs(run, clock),
         "stages": _with_waits(_stages(run, stages, tasks, clock), run, stages, tasks, executors, clock),
         "tasks": tasks.columns(clock),
@@ -597,6 +604,8 @@ _MEASURED_COUNTS = (
     ("spill_disk_bytes", "spill_disk"),
     ("peak_memory_bytes", "peak_memory"),
     ("result_bytes", "result_bytes"),
+    ("merged_read_bytes", "merged_bytes"),
+    ("merge_fallbacks", "merge_fallbacks"),
 )
 
 
@@ -790,7 +799,7 @@ def _with_waits(
     length = clock.end_ms - clock.start_ms
     known = {name: each.profile for name, each in run.executors.items()}
     providers = [
-        Provider(name, known.get(name, 0), int(slots), added, length if removed is None else removed)
+        Provider(name, known.get(name, 0), added, length if removed is None else removed)
         for name, slots, added, removed in zip(
             *(executors[each].tolist() for each in ("executor_id", "slots", "added_ms", "removed_ms")), strict=True
         )
@@ -810,8 +819,9 @@ def _with_waits(
         return set(names[first].tolist())
 
     rows = zip(*(found[each].tolist() for each in ("submit_ms", "first_launch_ms", "task_count")), stages, strict=True)
+    of_profile = _slots_by_profile(run, stages, executors)
     submitted = [
-        Submitted((stage.stage_id, stage.attempt), submit, first, count, stage.barrier, stage.profile or 0)
+        Submitted((stage.stage_id, stage.attempt), submit, first, count, stage.barrier, of_profile[stage.profile or 0])
         for submit, first, count, stage in rows
         if stage.ran and submit is not None and count
     ]
@@ -819,9 +829,47 @@ def _with_waits(
     of_each = [waits.get((each.stage_id, each.attempt)) for each in stages]
     return {
         **found,
+        **_demands(stages, of_profile, executors),
         "waited_for": objects([None if each is None else each.why for each in of_each]),
         "slots_there": integers([None if each is None else each.slots for each in of_each]),
         "slots_free": integers([None if each is None else each.free for each in of_each]),
+    }
+
+
+def _slots_by_profile(run: LoggedRun, stages: list[Stage], executors: Columns) -> dict[int, dict[str, int]]:
+    """By resource profile, the slots that each executor has for its tasks."""
+    profiles, known = Profiles(run.profiles, run.properties), run.executors
+    columns = ("executor_id", "slots", "cores")
+    rows = list(zip(*(executors[each].tolist() for each in columns), strict=True))
+    found: dict[int, dict[str, int]] = {}
+    for profile in {stage.profile or 0 for stage in stages}:
+        found[profile] = {}
+        for name, slots, cores in rows:
+            own = known[name].profile if name in known else 0
+            if slots and own == profile:
+                found[profile][name] = int(slots)
+            elif slots and cores and (other := int(profiles.slots(cores, own, profile))):
+                found[profile][name] = other
+    return found
+
+
+def _demands(stages: list[Stage], of_profile: dict[int, dict[str, int]], executors: Columns) -> Columns:
+    """The columns of stages about the slots that they need: those that they can use if these are not all, and how many
+    of an executor's slots one of their tasks takes."""
+    columns = ("executor_id", "slots", "added_ms", "removed_ms")
+    rows = [row for row in zip(*(executors[each].tolist() for each in columns), strict=True) if row[1]]
+    every = most_at_once((added, removed, slots) for _, slots, added, removed in rows)
+    usable: dict[int, tuple[int, float]] = {}
+    for profile, own in of_profile.items():
+        able = [(added, removed, own[name]) for name, _, added, removed in rows if name in own]
+        taken = [slots / own[name] for name, slots, _, _ in rows if name in own]
+        usable[profile] = most_at_once(able), max(taken, default=1.0)
+    found = [usable[stage.profile or 0] if stage.ran else (every, 1.0) for stage in stages]
+    return {
+        "barrier": np.array([stage.barrier for stage in stages], dtype=bool),
+        "usable_slots": integers([slots if 0 < slots < every else None for slots, _ in found]),
+        "slots_per_task": np.array([each for _, each in found], dtype=np.float64),
+        "push_mergers": integers([stage.mergers for stage in stages]),
     }
 
 
@@ -972,17 +1020,7 @@ def _slots(run: LoggedRun, executor: Executor, cores: float | None, ran_tasks: b
         return 0.0
     if cores is None:
         return None
-    profile = run.profiles.get(executor.profile)
-    amounts = {name: each.amount for name, each in (profile.task or {}).items()} if profile else {}
-    given = {name: each.amount for name, each in (profile.executor or {}).items()} if profile else {}
-    per_task = amounts.pop("cpus", None) or number(run.properties.get("spark.task.cpus")) or 1.0
-    slots = cores // per_task if per_task > 0 else cores
-    for name, amount in amounts.items():
-        has = given.get(name)
-        if amount and has and amount > 0:
-            # An amount below 1 is a share: 0.25 of a device means four tasks on each.
-            slots = min(slots, has * (1.0 / amount) if amount < 1 else has // amount)
-    return float(int(min(slots, _MAX_PARTITIONS - 1)))
+    return Profiles(run.profiles, run.properties).slots(cores, executor.profile, executor.profile)
 
 
 def _memory_bytes(run: LoggedRun, executor: Executor, ran_tasks: bool) -> float | None:

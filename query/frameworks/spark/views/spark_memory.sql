@@ -22,7 +22,8 @@
 --   floor_bytes    with a smaller heap, it would likely have run out of memory: own_bytes, if the heap was ever
 --                  collected whole, and at least the heap with which Spark starts
 --   safe_bytes     with this heap, all that was in use fits: it runs, but its tasks may spill more; at least 512 MiB. In
---                  a driver that broadcasts, twice what was stored fits: the peak of building a broadcast is short
+--                  a driver that broadcasts, twice what was stored fits besides Spark's 300 MiB: the peak of building a
+--                  broadcast is short
 --   needed_bytes   the heap that it needed to run as it did, without more spills
 WITH collected AS (
     SELECT heaps.worker_id, stage_id, max(used_bytes) AS left_bytes
@@ -79,7 +80,7 @@ SELECT
     -- Only a full collection shows what is alive: young ones leave dead objects, in the lab 1168 MiB of a job that works
     -- in a heap of 460.
     greatest(CASE WHEN full_gcs > 0 THEN own_bytes END, 1.5 * reserved_bytes)::BIGINT AS floor_bytes,
-    greatest(1.1 * used_bytes, is_building * (own_bytes + 2 * storage_bytes), least_bytes)::BIGINT AS safe_bytes,
+    greatest(1.1 * used_bytes, is_building * (reserved_bytes + 2 * storage_bytes), least_bytes)::BIGINT AS safe_bytes,
     greatest(safe_bytes, managed_bytes / share + reserved_bytes)::BIGINT AS needed_bytes
 FROM peaks JOIN ran USING (worker_id) JOIN given USING (worker_id)
 ORDER BY worker_id

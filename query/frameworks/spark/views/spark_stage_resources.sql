@@ -20,9 +20,13 @@
 --   input_bytes    read from storage
 --   spill_disk_bytes  size on disk of spilled data
 --   gc_ms          garbage collection while tasks ran, summed over tasks
+--   resource_profile  Spark's id of its resource profile; spark_resource_requests has what it requests
+--   usable_slots   slots that its profile lets it use at a time; NULL if these are all of the run
+--   barrier        whether its tasks start together
 SELECT
     s.spark_stage_id, s.attempt, s.job_id, s.sql_id, g.name, g.tasks AS tasks, g.length_ms, g.task_ms AS task_ms, {all_ms},
     g.most, g.median_ms, g.longest_ms, g.skew,
     coalesce(g.remote_read_bytes, 0) + coalesce(g.local_read_bytes, 0) AS shuffle_read_bytes,
-    g.exchange_write_bytes AS shuffle_write_bytes, g.input_bytes, g.spill_disk_bytes, g.gc_ms
+    g.exchange_write_bytes AS shuffle_write_bytes, g.input_bytes, g.spill_disk_bytes, g.gc_ms,
+    s.resource_profile, s.usable_slots, s.barrier
 FROM stage_resources AS g JOIN spark_stages AS s USING (stage_id)

@@ -18,10 +18,9 @@
 --   <resource>_ms  of that, on <resource>
 --   other_ms       of that, on no resource, or unknown
 --   most           the resource with the most of it, or other
-WITH RECURSIVE within AS (
-    SELECT scope_id, scope_id AS statement FROM spark_statements
-    UNION
-    SELECT s.scope_id, w.statement FROM scopes AS s JOIN within AS w ON s.parent_id = w.scope_id
+WITH within AS (
+    SELECT p.part_id AS scope_id, p.scope_id AS statement
+    FROM scope_parts AS p JOIN spark_statements AS s ON s.scope_id = p.scope_id
 ),
 parts AS (
     SELECT

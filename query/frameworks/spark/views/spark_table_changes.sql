@@ -12,15 +12,14 @@
 --   files_removed   of these, files that were replaced
 --   files_added     files that replace them, or are new
 --   deletion_vectors   deletion vectors that were written instead of files
-WITH RECURSIVE commands AS (
+WITH commands AS (
     SELECT scope_id, node_id, lower(regexp_extract(name, '^Execute (Merge|Update|Delete)', 1)) AS operation
     FROM operators
     WHERE regexp_matches(name, '^Execute (Merge|Update|Delete)\w*Command')
 ),
 within AS (
-    SELECT scope_id, scope_id AS command FROM commands
-    UNION
-    SELECT s.scope_id, w.command FROM scopes AS s JOIN within AS w ON s.parent_id = w.scope_id
+    SELECT p.part_id AS scope_id, p.scope_id AS command
+    FROM scope_parts AS p JOIN (SELECT DISTINCT scope_id FROM commands) AS c ON c.scope_id = p.scope_id
 ),
 scanned AS (
     SELECT w.command, max(regexp_extract(o.name, '^Scan \S+ (.+)$', 1)) AS table_name
