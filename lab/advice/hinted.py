@@ -1,4 +1,4 @@
-"""Queries of TPC-H in which the small side of a join is a subquery ``small``, which is broadcast, as advice asks for."""
+"""Queries of TPC-H in which the small side of a join is a subquery, which is broadcast, as advice asks for."""
 
 from __future__ import annotations
 

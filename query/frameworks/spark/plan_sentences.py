@@ -56,8 +56,9 @@ def broadcast_small_side(found: BroadcastSmallSide, _words: Words) -> str:
     join = found.join
     do = "broadcasts" if found.settings else "Broadcast"
     return (
-        f"{_setting(found)}{do} the small side of {_a_join(join)}: {join.operator} in {join.stage} shuffles {_rows(join.large)}"
-        f" to join {_rows(join.small)}{_others(join)}; not if that may grow beyond {volume(found.most_bytes)}"
+        f"{_setting(found)}{do} the small side of {_a_join(join)}: {join.operator} in {join.stage} shuffles"
+        f" {_rows(join.large)} to join {_rows(join.small)}{_others(join)}; not if that may grow beyond"
+        f" {volume(found.most_bytes)}"
     )
 
 
