@@ -117,7 +117,8 @@ def select_columns(_found: SendFewerColumns, _words: Words) -> tuple[str, ...]:
 @SENTENCES.of(LessPythonMemory)
 def less_python_memory(found: LessPythonMemory, _words: Words) -> str:
     where = f" ({found.where})" if found.where else ""
-    how = ", or send it fewer rows at a time" if found.settings else ", or make its groups smaller"
+    how = ", or send it fewer rows at a time" if found.settings else ""
+    how = ", or make its groups smaller" if found.by_groups else how
     return (
         f"Use less memory in `{found.function}`{where}{how}: {counted(found.calls, 'call')} added"
         f" {volume(found.grown_bytes * found.calls)} to Python workers, which then had {volume(found.most_bytes)} on"

@@ -303,7 +303,7 @@ class LessPythonMemory(Recommendation):
 
     The line at `where` raises a worker's memory by `grown_bytes`, to `most_bytes`: means over `calls`.  Python keeps
     memory that it freed, so often only the first calls of a worker raise it.  `settings` send it fewer rows at a time;
-    they are empty if it gets whole groups.
+    they are empty if it gets whole groups (`by_groups`), or few rows already.
     """
 
     kind: ClassVar[str] = "less-python-memory"
@@ -315,6 +315,7 @@ class LessPythonMemory(Recommendation):
     calls: int
     grown_bytes: float
     most_bytes: float
+    by_groups: bool
 
 
 # Engines --------------------------------------------------------------------------------------------------------------

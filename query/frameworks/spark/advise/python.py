@@ -67,7 +67,7 @@ def exhausted(
         value = LessPythonMemory(
             price="code", because="outcome", saving=GUESSED, settings=_fewer_rows(execution, found) if by_batch else (),
             stage=found.stage, name=found.name, function=found.function, where=found.where, calls=found.calls,
-            grown_bytes=found.grown_bytes, most_bytes=found.most_bytes,
+            grown_bytes=found.grown_bytes, most_bytes=found.most_bytes, by_groups=not by_batch,
         )  # fmt: skip
         yield Candidate(value, comes_first=True)
 
