@@ -80,7 +80,9 @@ SELECT
     -- Only a full collection shows what is alive: young ones leave dead objects, in the lab 1168 MiB of a job that works
     -- in a heap of 460.
     greatest(CASE WHEN full_gcs > 0 THEN own_bytes END, 1.5 * reserved_bytes)::BIGINT AS floor_bytes,
-    greatest(1.1 * used_bytes, is_building * (reserved_bytes + 2 * storage_bytes), least_bytes)::BIGINT AS safe_bytes,
+    greatest(
+        1.1 * greatest(used_bytes, is_building * (reserved_bytes + 2 * storage_bytes)), least_bytes
+    )::BIGINT AS safe_bytes,
     greatest(safe_bytes, managed_bytes / share + reserved_bytes)::BIGINT AS needed_bytes
 FROM peaks JOIN ran USING (worker_id) JOIN given USING (worker_id)
 ORDER BY worker_id
