@@ -18,7 +18,7 @@ from lab.runs import recorded
 from lab.runs.cluster import spark_environment
 
 LINES = Path(__file__).parents[2] / "docs" / "how-to" / "get-a-log.md"
-_BLOCK = re.compile(r"<!-- save the pages -->\n```bash\n(.*?)```", re.DOTALL)
+_BLOCK = re.compile(r"<!-- save the pages -->\n<!-- not run: [^\n]+ -->\n```bash\n(.*?)```", re.DOTALL)
 _PLACE = "http://DRIVER:4040"
 KINDS = ("sql", "rdd")
 TIMEOUT_S = 120
