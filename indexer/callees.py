@@ -1,8 +1,8 @@
 """Training of the weights of typed callees: what the labels of the functions that a function calls say of its own.
 
-    evidence = read_evidence(called, ids)              called.jsonl, from indexer.labels.called
-    labels = evidence.labels_by(parts, data, model)    of callees, by heads that have not seen their library
-    weights = fit_callees(logits, features, …)         (FEATURES, k), what each feature adds to the logits
+evidence = read_evidence(called, ids)              called.jsonl, from indexer.labels.called
+labels = evidence.labels_by(parts, data, model)    of callees, by heads that have not seen their library
+weights = fit_callees(logits, features, …)         (FEATURES, k), what each feature adds to the logits
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from crystalperf.indexer.classify import Head, softmax
 from crystalperf.indexer.distil import heads_logits
 from crystalperf.indexer.embed import Embedding, Ids
 from crystalperf.indexer.evidence import DEVICES, Called, Callees
-from crystalperf.indexer.examples import TRAIN, Example, Labels, Prepared, folds
+from crystalperf.indexer.examples import Example, Labels, Prepared, folds
 from crystalperf.indexer.heads import judge, summed, train_heads
 from crystalperf.indexer.vectors import Floats, FunctionText
 from crystalperf.indexes.resources import resources

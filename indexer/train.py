@@ -144,9 +144,9 @@ def train(  # noqa: PLR0913 - what a caller may set, by keyword
     development = data.rows(*data.development)
     if not len(development):
         raise InputError(f"{texts}: has no development set, which the calibration needs")
-    rows = data.rows(TRAIN)
-    labels = flip(data.labels, rows, flipped, seed)
-    rows = sifted(data, rows, labels, seed, sift, report)
+    everything = data.rows(TRAIN)
+    labels = flip(data.labels, everything, flipped, seed)
+    rows = sifted(data, everything, labels, seed, sift, report)
     heads = train_heads(data, rows, labels)
     if origin.sequence == "learn":
         learned = RerunCorrection(data, rows, labels, heads, encoder)
@@ -166,7 +166,7 @@ def train(  # noqa: PLR0913 - what a caller may set, by keyword
         "seed": seed,
         **({"called_sha256": hash_of(called)} if called is not None else {}),
         **({"flipped": flipped} if flipped else {}),
-        **({"sifted": len(rows)} if len(rows) < len(data.rows(TRAIN)) else {}),
+        **({"sifted": len(rows)} if rows is not everything else {}),
         "recipes": {"code": asdict(CODE), "doc": asdict(DOC), "embedding": asdict(Lesson()), **learning},
     }
     model = PooledClassifier(resources(), {"name": NAME}, words, encoder, *heads, sequence, pooling, callees)

@@ -23,7 +23,7 @@ from crystalperf.indexer.classify import PooledClassifier
 from crystalperf.indexer.embed import Ids
 from crystalperf.indexer.evaluate import judged_by, pooled_by_others, score, spread, without_some_files
 from crystalperf.indexer.evidence import OF_LABELS
-from crystalperf.indexer.examples import TRAIN, Labels, Prepared, folds, prepare, read_examples, with_sequence
+from crystalperf.indexer.examples import TRAIN, Prepared, folds, prepare, read_examples, with_sequence
 from crystalperf.indexer.heads import CODE, DOC, Judged, judge, summed, train_heads
 from crystalperf.indexer.modelfile import load
 from crystalperf.indexer.vectors import Floats

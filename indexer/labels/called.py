@@ -1,6 +1,7 @@
 """Collect the typed callees of the labelled functions: python -m crystalperf.indexer.labels.called.
 
-    python -m crystalperf.indexer.labels.called --texts texts.jsonl measured.jsonl --sources DIR --jars JARS -o called.jsonl
+    python -m crystalperf.indexer.labels.called --texts texts.jsonl measured.jsonl --sources DIR --jars JARS \\
+        -o called.jsonl
 
 The calls of each labelled or measured function are resolved as in an index (indexer.typed, indexer.pytyped).  Lines of
 called.jsonl are functions (`id`: their callees, and the distances to device APIs) and callees (`key`: their texts).

@@ -94,7 +94,9 @@ def _fetch_maven(chosen: list[Library], folder: Path, work: Path) -> None:
 
 
 def _copy_from_maven(chosen: list[Library], work: Path, target: Path, classifier: str | None) -> None:
-    """Copy the archives of libraries to `target`/NAME, all in one Maven project: starting Maven for each takes minutes."""
+    """Copy the archives of libraries to `target`/NAME.
+
+    One Maven project copies all of them, because starting Maven once per artifact takes minutes."""
     kind = f"<classifier>{classifier}</classifier>" if classifier else ""
     items = "".join(
         f"<artifactItem><groupId>{escape(group)}</groupId><artifactId>{escape(artifact)}</artifactId>"
