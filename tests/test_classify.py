@@ -237,7 +237,7 @@ def test_labels_of_typed_callees_move_a_vector_and_survive_saving(model: Path, t
     plain = modelfile.load(str(model))
     assert plain.callees is None
     weights = np.zeros((len(FEATURES), 3), np.float32)
-    weights[FEATURES.index("largest net"), plain.resources.index("net")] = 4.0
+    weights[FEATURES.index("largest net"), plain.resources.index("net")] = 40.0
     modelfile.save(tmp_path, replace(plain, callees=weights), plain.embedding.table(), {})
     classifier = modelfile.load(str(tmp_path))
     judged = classifier.judge([function("cpu", 31), function("net", 31)])
