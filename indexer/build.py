@@ -16,7 +16,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from crystalperf.indexer.cache import Kept
 from crystalperf.indexer.callgraph import resolve_calls
 from crystalperf.indexer.catalogue import known_source
+from crystalperf.indexer.evidence import Called, called_by
 from crystalperf.indexer.pytyped import Linked, python_calls
 from crystalperf.indexer.records import Function, ParsedFile, starts
 from crystalperf.indexer.sources import Source, SourceFile, hash_file
@@ -86,9 +86,8 @@ def build(  # noqa: PLR0913 - what a caller may set, by keyword
         functions = [function for each in parsed for function in each.functions]
         if not functions:
             raise BuildError(f"{name}: no function in Scala, Java, Python or C++ found in {_listed(source.locations)}")
-        calls, counts = _calls(parsed, functions, classes, warnings)
-        callees = [names for each in parsed for names in _callees(each)]
-        vectors = _classify(classifier, parsed, callees, kept.remember, bar)
+        calls, counts, called = _calls(parsed, functions, classes, warnings)
+        vectors = _classify(classifier, parsed, called, kept.remember, bar)
         metadata = {
             "name": package,
             "version": version,
@@ -182,11 +181,7 @@ def _callees(file: ParsedFile) -> list[tuple[str, ...]]:
 
 
 def _classify(
-    classifier: Classifier,
-    parsed: Sequence[ParsedFile],
-    callees: Sequence[tuple[str, ...]],
-    remember: Remember,
-    bar: Progress,
+    classifier: Classifier, parsed: Sequence[ParsedFile], called: Called, remember: Remember, bar: Progress
 ) -> Vectors:
     """The vectors of all functions, columns in the order of the schema's resources, rounded, rows summing to 1."""
     order = resources()
@@ -195,8 +190,29 @@ def _classify(
             f"the model has the resources {_listed(classifier.resources)}, the schema {_listed(order)}; train a model"
             " for the schema's resources"
         )
+    texts = _texts(parsed)
+    task = bar.add_task("classify", total=len(texts), unit="functions")
+    parts = []
+    for start in range(0, len(texts), BATCH):
+        batch = texts[start : start + BATCH]
+        parts.append(remember(batch, classifier.judge))
+        bar.update(task, advance=len(batch))
+    found = classifier.vectors(np.concatenate(parts), called)
     columns = [classifier.resources.index(each) for each in order]
-    texts = [
+    vectors = Vectors(
+        code=_rounded(found.code[:, columns]),
+        doc=_rounded(found.doc[:, columns]),
+        combined=_rounded(found.combined[:, columns]),
+        confidence=_in_steps(found.confidence).astype(np.float32),
+    )
+    if len(vectors.combined) != len(texts) or not np.isfinite(vectors.combined).all():
+        raise BuildError("the model did not return a vector for every function; train it again")
+    return vectors
+
+
+def _texts(parsed: Sequence[ParsedFile]) -> list[FunctionText]:
+    """What a classifier reads of each function."""
+    return [
         FunctionText(
             function.code,
             function.doc,
@@ -206,25 +222,9 @@ def _classify(
             function.package,
             callees,
         )
-        for (file, function), callees in zip(
-            ((file, function) for file in parsed for function in file.functions), callees, strict=True
-        )
+        for file in parsed
+        for function, callees in zip(file.functions, _callees(file), strict=True)
     ]
-    task = bar.add_task("classify", total=len(texts), unit="functions")
-    parts = []
-    for start in range(0, len(texts), BATCH):
-        batch = texts[start : start + BATCH]
-        parts.append(classifier.classify(batch, remember))
-        bar.update(task, advance=len(batch))
-    vectors = Vectors(
-        code=_rounded(np.concatenate([each.code for each in parts])[:, columns]),
-        doc=_rounded(np.concatenate([each.doc for each in parts])[:, columns]),
-        combined=_rounded(np.concatenate([each.combined for each in parts])[:, columns]),
-        confidence=_in_steps(np.concatenate([each.confidence for each in parts])).astype(np.float32),
-    )
-    if len(vectors.combined) != len(texts) or not np.isfinite(vectors.combined).all():
-        raise BuildError("the model did not return a vector for every function; train it again")
-    return vectors
 
 
 def _rounded(vectors: Floats) -> Floats:
@@ -324,8 +324,8 @@ def _function_columns(content: _Content) -> Columns:
 
 def _calls(
     parsed: Sequence[ParsedFile], functions: Sequence[Function], classes: Sequence[Path], warnings: Warnings
-) -> tuple[list[ResolvedCall], Counter[str]]:
-    """The calls of all texts, by caller and name, and the number of typed calls by status.
+) -> tuple[list[ResolvedCall], Counter[str], Called]:
+    """The calls of all texts, by caller and name, the number of typed calls by status, and the typed callees.
 
     Unreadable class files, and archives without a call of these functions, become warnings.
     """
@@ -336,9 +336,9 @@ def _calls(
     ]
     callees = resolve_calls(functions, written)
     found: list[ResolvedCall] = [(*call[:2], callee) for call, callee in zip(written, callees, strict=True)]
-    typed: list[Iterable[tuple[int, Meaning]]] = []
+    typed: list[tuple[int, Meaning]] = []
     if facts := [each.facts for each in parsed if each.facts]:
-        typed.append(python_calls(Linked.of(facts), functions))
+        typed += python_calls(Linked.of(facts), functions)
     sources = Sources.of(parsed)
     if classes:
         graph = read_jars(classes)
@@ -348,14 +348,14 @@ def _calls(
             warnings.append(
                 (classes[0].name, "its class files have no call of this source; calls are resolved by name only")
             )
-        typed.append(meant)
-    resolved, counts = resolve_typed_calls([call[:2] for call in found], chain.from_iterable(typed), sources.functions)
+        typed += meant
+    resolved, counts = resolve_typed_calls([call[:2] for call in found], typed, sources.functions)
     found = [
         (caller, target, None) if isinstance(target, str) else (caller, name, target)
         for caller, name, callee in found
         for target in (resolved.get((caller, name), callee),)
     ]
-    return sorted(found, key=lambda call: call[:2]), counts
+    return sorted(found, key=lambda call: call[:2]), counts, called_by(typed, sources.functions)
 
 
 def symbols(package: str, version: str, functions: Sequence[Function]) -> list[str]:

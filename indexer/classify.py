@@ -2,6 +2,7 @@
 
     classifier = load()                       the shipped model (indexer.modelfile)
     classifier.classify(functions)            Vectors, in the order given
+    classifier.vectors(judged, called)        the same, with the labels of typed callees as evidence
 
     name, class, package, callees, code ─┬─ words ─────┐
                                          └─ embedding ─┴─ code head ──┐
@@ -12,6 +13,7 @@
 A linear head sums the contributions of the words and of the embedding to each resource.  A word is weighted by its
 frequency and rarity, separately in each field: `read` in a name is not `read` in a package.  So `explain` is exact for
 the linear heads.  The sequence head (indexer.sequence) is optional, and absent from models trained without a teacher.
+The labels of typed callees (indexer.evidence) add to the sum of the logits, if a model has weights for them.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from crystalperf.indexer.embed import Embedding, Ids, Words, select
+from crystalperf.indexer.evidence import Called
 from crystalperf.indexer.sequence import SequenceHead, read, sequences
-from crystalperf.indexer.vectors import Floats, FunctionText, Remember, Vectors
+from crystalperf.indexer.vectors import Floats, FunctionText, Vectors
 
 CODE_CHARS = 4000
 DOC_CHARS = 2000
@@ -136,12 +139,20 @@ class PooledClassifier:
     doc: Head
     sequence: SequenceHead | None
     pooling: Pooling
+    callees: Floats | None = None
+    """(FEATURES, k) what each feature of typed callees adds to the logits; None for a model without them."""
 
-    def classify(self, functions: Sequence[FunctionText], remember: Remember | None = None) -> Vectors:
-        """Resource vectors of functions, in their order."""
-        judged = self.judge(functions) if remember is None else remember(functions, self.judge)
+    def classify(self, functions: Sequence[FunctionText]) -> Vectors:
+        """Resource vectors of functions, in their order, each by its own text."""
+        return self.vectors(self.judge(functions))
+
+    def vectors(self, judged: Floats, called: Called | None = None) -> Vectors:
+        """Resource vectors of functions that were judged; `called` has the typed callees among them."""
         code, doc, sequence = np.split(judged, 3, axis=1)
-        combined = self.pooling.combined.probabilities(added(self.pooling, code, doc, sequence))
+        total = added(self.pooling, code, doc, sequence)
+        if self.callees is not None and called is not None:
+            total = total + called.features(callee_labels(code, doc)) @ self.callees
+        combined = self.pooling.combined.probabilities(total)
         return Vectors(
             code=self.pooling.code.probabilities(code),
             doc=self.pooling.doc.probabilities(doc),
@@ -261,6 +272,11 @@ def added(pooling: Pooling, code: Floats, doc: Floats, sequence: Floats) -> Floa
     """(n, k) weighted sums of the logits of all heads; NaN rows of `doc` are functions without documentation."""
     both = code * np.float32(pooling.code_weight) + doc * np.float32(pooling.doc_weight)
     return np.asarray(np.where(np.isnan(doc), code, both) + sequence, dtype=np.float32)
+
+
+def callee_labels(code: Floats, doc: Floats) -> Floats:
+    """(n, k) probabilities of functions as callees of others: by the linear heads alone, as the weights were fitted."""
+    return softmax(added(UNCALIBRATED, code, doc, np.zeros_like(code)))
 
 
 def softmax(values: Floats) -> Floats:

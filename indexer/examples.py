@@ -41,6 +41,7 @@ class Example:
     """Functions of one file are always on the same side of a split."""
     weight: float
     """Sampling weight that restores the natural mix of a development set."""
+    id: str = ""
 
 
 def read_examples(path: Path, has_training: bool = True) -> list[Example]:
@@ -91,6 +92,7 @@ class _Record(msgspec.Struct):
     package: str
     class_name: str | None
     callees: tuple[str, ...]
+    id: str = ""
 
 
 def _example(record: _Record, label: int) -> Example:
@@ -103,7 +105,7 @@ def _example(record: _Record, label: int) -> Example:
         record.package,
         record.callees,
     )
-    return Example(function, label, record.set, record.library, record.file, record.weight)
+    return Example(function, label, record.set, record.library, record.file, record.weight, record.id)
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,10 @@ class Judged:
         """The same without the sequence head."""
         return replace(self, sequence=np.zeros_like(self.code))
 
+    def plus(self, more: Floats) -> Judged:
+        """The same with (n, k) `more` in the sum of the logits."""
+        return replace(self, sequence=np.asarray(self.sequence + more, dtype=np.float32))
+
     def at(self, chosen: NDArray[np.bool_]) -> Judged:
         """The logits of some examples."""
         return Judged(self.rows[chosen], self.code[chosen], self.doc[chosen], self.sequence[chosen])

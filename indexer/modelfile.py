@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from crystalperf.indexer.classify import FIELDS, Calibration, Head, PooledClassifier, Pooling
 from crystalperf.indexer.embed import dequantise, load_embedding, load_words, quantise, static_embedding
+from crystalperf.indexer.evidence import FEATURES
 from crystalperf.indexer.sequence import SequenceHead, shapes
 from crystalperf.indexer.vectors import Floats
 from crystalperf.indexes.errors import BuildError
@@ -30,6 +31,9 @@ FORMAT = 2
 
 SEQUENCE = "sequence.safetensors"
 """A separate file, so that the linear heads can be trained again without it."""
+
+CALLEES = "callees"
+"""The tensor with the weights of typed callees; models without it are valid."""
 
 STATIC = "static"
 """The name of the embedding in the model's folder."""
@@ -81,7 +85,9 @@ def _read(folder: Path, config: dict[str, Any]) -> PooledClassifier:
     if config["sequence"] and not embedding.is_static:
         raise ValueError("a sequence head needs a static embedding")
     sequence = _read_sequence(folder, embedding.dimensions, len(resources)) if config["sequence"] else None
-    return PooledClassifier(resources, identity, words, embedding, heads["code"], heads["doc"], sequence, pooling)
+    callees = _weights(tensors, CALLEES, (len(FEATURES), len(resources))) if CALLEES in tensors else None
+    both = heads["code"], heads["doc"]
+    return PooledClassifier(resources, identity, words, embedding, *both, sequence, pooling, callees)
 
 
 def _read_calibration(config: Mapping[str, Any], count: int) -> Calibration:
@@ -149,6 +155,8 @@ def save(folder: Path, classifier: PooledClassifier, table: Floats | None, facts
         for part in ("rarity", "words", "embedding"):
             tensors[f"{name}_{part}"] = getattr(head, part).astype(np.float16)
         tensors[f"{name}_bias"] = head.bias
+    if classifier.callees is not None:
+        tensors[CALLEES] = classifier.callees.astype(np.float32)
     save_file(tensors, folder / "model.safetensors")
     (folder / SEQUENCE).unlink(missing_ok=True)
     if classifier.sequence is not None:

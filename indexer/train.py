@@ -2,6 +2,8 @@
 
     python -m crystalperf.indexer.train --texts texts.jsonl --sources DIR --sequence learn --out indexer/weights
 
+`--called called.jsonl` also learns what the labels of typed callees say (indexer.callees).
+
 `indexer.labels.rebuild` writes texts.jsonl: one labelled function a line, with its text.  DIR holds the libraries from
 `indexer.labels.fetch`.  The embedding is trained on their unlabelled functions; with `--sequence learn` the sequence
 head learns from a large encoder's answers for them.  `--embedding FOLDER` reuses the embedding of an earlier training,
@@ -22,6 +24,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from crystalperf.indexer.callees import learn_callees, read_evidence
 from crystalperf.indexer.classify import PooledClassifier
 from crystalperf.indexer.distil import Distillation, RerunCorrection, distil
 from crystalperf.indexer.embed import Embedding, Ids, Words, dequantise, load_embedding, quantise, static_embedding
@@ -81,10 +84,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         default="none",
         help="the sequence head: learned with the teacher's help from --sources (an hour), kept from --embedding, none",
     )
+    parser.add_argument("--called", type=Path, help="typed callees, from crystalperf.indexer.labels.called")
     chosen = parser.parse_args(arguments)
     torch.set_num_threads(1)  # on tasks this small, threads only wait for each other
     origin = Origin(chosen.sources, chosen.embedding, chosen.teacher, chosen.sequence)
-    train(chosen.texts, chosen.out, origin, chosen.seed, print, flipped=chosen.flipped, sift=chosen.sift)
+    train(
+        chosen.texts,
+        chosen.out,
+        origin,
+        chosen.seed,
+        print,
+        flipped=chosen.flipped,
+        sift=chosen.sift,
+        called=chosen.called,
+    )
 
 
 @dataclass(frozen=True)
@@ -98,12 +111,21 @@ class Origin:
     """One of SEQUENCE_HEADS."""
 
 
-def train(
-    texts: Path, out: Path, origin: Origin, seed: int, report: Report, *, flipped: float = 0.0, sift: str = "auto"
+def train(  # noqa: PLR0913 - what a caller may set, by keyword
+    texts: Path,
+    out: Path,
+    origin: Origin,
+    seed: int,
+    report: Report,
+    *,
+    flipped: float = 0.0,
+    sift: str = "auto",
+    called: Path | None = None,
 ) -> PooledClassifier:
     """Train everything, write it to `out` and report.
 
-    `flipped` is a share of training labels to falsify.  `sift`, one of SIFTINGS, removes contradicted labels.
+    `flipped` is a share of training labels to falsify.  `sift`, one of SIFTINGS, removes contradicted labels.  `called`
+    is the file of typed callees; without it, the model does not use their labels.
     """
     started = time.monotonic()
     if origin.sequence == "learn" and origin.sources is None:
@@ -122,37 +144,53 @@ def train(
     development = data.rows(*data.development)
     if not len(development):
         raise InputError(f"{texts}: has no development set, which the calibration needs")
-    rows = data.rows(TRAIN)
-    labels = flip(data.labels, rows, flipped, seed)
-    kept = rows if sift == "never" else uncontradicted(data, rows, labels, seed)
-    contradicted = 1 - len(kept) / len(rows)
-    is_sifted = sift == "always" or contradicted > SIFTED_FROM
-    if sift != "never":
-        fate = "left out" if is_sifted else "kept, because so few may be hard cases"
-        report(f"{100 * contradicted:.1f} % of the labels are contradicted by heads trained on other files: {fate}")
-    rows = kept if is_sifted else rows
+    everything = data.rows(TRAIN)
+    labels = flip(data.labels, everything, flipped, seed)
+    rows = sifted(data, everything, labels, seed, sift, report)
     heads = train_heads(data, rows, labels)
     if origin.sequence == "learn":
         learned = RerunCorrection(data, rows, labels, heads, encoder)
         sequence, _ = distil(learned, functions, origin.teacher, seed, report)
     data = with_sequence(data, sequence, encoder)
     judged = judge(heads, data, development, has_sequence=True)
+    callees = None
+    if called is not None:
+        evidence = read_evidence(called, [each.id for each in examples])
+        callees, features = learn_callees(data, rows, labels, heads, encoder, evidence, seed)
+        judged = judged.plus(features[development] @ callees)
     pooling = fit_pooling(judged, data.labels[development])
     learning = {"sequence": asdict(Schooling()), "distillation": asdict(Distillation())} if sequence else {}
     facts = {
-        "trained": {
-            "functions": {name: {r: counts[name, r] for r in resources()} for name in (TRAIN, *data.development)},
-            "texts_sha256": hashlib.sha256(texts.read_bytes()).hexdigest(),
-            "seed": seed,
-            **({"flipped": flipped} if flipped else {}),
-            **({"sifted": len(rows)} if is_sifted else {}),
-            "recipes": {"code": asdict(CODE), "doc": asdict(DOC), "embedding": asdict(Lesson()), **learning},
-        }
+        "functions": {name: {r: counts[name, r] for r in resources()} for name in (TRAIN, *data.development)},
+        "texts_sha256": hash_of(texts),
+        "seed": seed,
+        **({"called_sha256": hash_of(called)} if called is not None else {}),
+        **({"flipped": flipped} if flipped else {}),
+        **({"sifted": len(rows)} if rows is not everything else {}),
+        "recipes": {"code": asdict(CODE), "doc": asdict(DOC), "embedding": asdict(Lesson()), **learning},
     }
-    save(out, PooledClassifier(resources(), {"name": NAME}, words, encoder, *heads, sequence, pooling), table, facts)
+    model = PooledClassifier(resources(), {"name": NAME}, words, encoder, *heads, sequence, pooling, callees)
+    save(out, model, table, {"trained": facts})
     report(f"written to {out} after {time.monotonic() - started:.0f} s: {pooling}")
     report_speed(out, data, development, report)
     return load(str(out))
+
+
+def hash_of(file: Path) -> str:
+    """The SHA-256 of a file."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def sifted(data: Prepared, rows: Ids, labels: Labels, seed: int, sift: str, report: Report) -> Ids:
+    """The rows to train on: without those of contradicted labels, if `sift` says so or they are many."""
+    if sift == "never":
+        return rows
+    kept = uncontradicted(data, rows, labels, seed)
+    contradicted = 1 - len(kept) / len(rows)
+    is_sifted = sift == "always" or contradicted > SIFTED_FROM
+    fate = "left out" if is_sifted else "kept, because so few may be hard cases"
+    report(f"{100 * contradicted:.1f} % of the labels are contradicted by heads trained on other files: {fate}")
+    return kept if is_sifted else rows
 
 
 def kept_sequence(origin: Origin) -> SequenceHead:

@@ -9,6 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from crystalperf.indexer.evidence import Called
+
 Floats = NDArray[np.float32]
 
 
@@ -58,6 +60,10 @@ class Classifier(Protocol):
     @property
     def identity(self) -> Mapping[str, str]: ...
 
-    def classify(self, functions: Sequence[FunctionText], remember: Remember | None = None) -> Vectors:
-        """The vectors of functions; `remember` caches expensive results that depend only on the function."""
+    def judge(self, functions: Sequence[FunctionText]) -> Floats:
+        """(n, d) what the model computes of each function alone; it is cached."""
+        ...
+
+    def vectors(self, judged: Floats, called: Called | None = None) -> Vectors:
+        """The vectors of judged functions; `called` has the typed callees among them."""
         ...

@@ -7,16 +7,20 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from crystalperf.indexer.vectors import Floats, FunctionText, Remember, Vectors
+from crystalperf.indexer.evidence import Called
+from crystalperf.indexer.vectors import Floats, FunctionText, Vectors
 
 
 class HashClassifier:
     resources = ("cpu", "disk", "net")
     identity: Mapping[str, str] = {"name": "hash", "hash": "0123"}
 
-    def classify(self, functions: Sequence[FunctionText], remember: Remember | None = None) -> Vectors:
-        code = np.array([_vector(each.code or " ") for each in functions], np.float32)
-        doc = np.array([_vector(each.doc) for each in functions], np.float32)
+    def judge(self, functions: Sequence[FunctionText]) -> Floats:
+        rows = [np.concatenate([_vector(each.code or " "), _vector(each.doc)]) for each in functions]
+        return np.array(rows, np.float32)
+
+    def vectors(self, judged: Floats, called: Called | None = None) -> Vectors:
+        code, doc = np.split(judged, 2, axis=1)
         combined: Floats = np.where(np.isnan(doc), code, (code + doc) / 2).astype(np.float32)
         return Vectors(code, doc, combined, combined.max(axis=1))
 

@@ -10,17 +10,11 @@ import pytest
 
 pytest.importorskip("torch", reason="the indexer extra is not installed")
 
-from crystalperf.indexer.baselines.called import (
-    FEATURES,
-    Callees,
-    added,
-    callee_features,
-    callees_of,
-    collect,
-    read_evidence,
-    ruled,
-)
+from crystalperf.indexer.baselines.called import ruled
+from crystalperf.indexer.callees import fit_callees, read_evidence
+from crystalperf.indexer.evidence import FEATURES, OF_LABELS, Called, Callees, callees_of
 from crystalperf.indexer.examples import Example
+from crystalperf.indexer.labels.called import collect
 from crystalperf.indexer.typed import Meaning
 from crystalperf.indexer.vectors import FunctionText
 
@@ -56,6 +50,39 @@ def test_a_call_is_a_device_a_function_outside_or_not_known() -> None:
         Meaning("field", (), "a.B", "size"),
     ]
     assert callees_of(found) == Callees(("disk",), (4, 5, 10), 1, 1)
+
+
+def test_an_api_counts_by_the_fewest_calls_to_it() -> None:
+    calls = {
+        0: Callees((), (1, 2), 3, 0),
+        1: Callees((), (2,)),
+        2: Callees(("net",), (0,)),
+        3: Callees((), (4, 3)),
+        5: Callees((), (0,)),
+        6: Callees((), (5,)),
+    }
+    found = Called.of(calls, ["read", "read", "write", "a", "b", "c", "d"])
+    assert found.nearest[:, 1].tolist() == [2, 2, 1, 0, 0, 3, 0]
+    assert not found.nearest[:, 0].any()
+    assert found.typed.tolist() == [True, True, True, True, False, True, True]
+    rows = found.features(np.full((7, 3), 1 / 3, np.float32))
+    of = {name: rows[:, at].tolist() for at, name in enumerate(FEATURES)}
+    assert of["no API near"] == [0, 0, 0, 1, 0, 0, 1]
+    assert of["no typed call"] == [0, 0, 0, 0, 1, 0, 0]
+    assert of["outside"][0] > of["outside"][1] == 0
+    # A function does not count among its own callees.
+    assert of["callees"][3] == of["callees"][1]
+
+
+def test_a_namesake_counts_or_else_the_only_callee() -> None:
+    labels = np.array([[1, 0, 0], [0.3, 0.7, 0], [0.1, 0, 0.9]], np.float32)
+    names = ["read", "read", "write"]
+    both = Called.of({0: Callees((), (1, 2))}, names).features(labels)[0]
+    only = Called.of({0: Callees((), (2,))}, names).features(labels)[0]
+    of_both, of_only = (dict(zip(OF_LABELS, row.tolist(), strict=False)) for row in (both, only))
+    assert (of_both["namesake disk"], of_both["namesake net"]) == (pytest.approx(0.7), 0)
+    assert (of_only["namesake disk"], of_only["namesake net"]) == (0, pytest.approx(0.9))
+    assert (of_both["largest net"], of_both["mean net"]) == (pytest.approx(0.9), pytest.approx(0.45))
 
 
 @pytest.fixture
@@ -100,14 +127,17 @@ def test_features_and_rule_follow_the_callees(called: Path) -> None:
     labels[names.index("requests.pool.Producer.close")] = [0.05, 0.92, 0.03]
     text = FunctionText("", "", "python", "requests.pool.Pool.close", "Pool", "requests.pool", ())
     examples = [Example(text, 0, "train", "requests", "requests/pool.py", 1.0)] * 3
-    rows = callee_features(evidence, labels, examples)
+    rows = evidence.features(examples, labels)
     first = dict(zip(FEATURES, rows[0].tolist(), strict=True))
     assert first["largest disk"] == pytest.approx(0.92)
     assert first["mean disk"] == pytest.approx(0.47)
     assert first["namesake disk"] == pytest.approx(0.92)  # Producer.close, called by a close
     assert (first["calls a disk API"], first["nothing is known"]) == (0, 0)
+    assert (first["disk API 2 away"], first["disk API 1 away"], first["no API near"]) == (1, 0, 0)
     assert rows[1][FEATURES.index("calls a disk API")] == 1
-    assert rows[2].tolist() == [0.0] * (len(FEATURES) - 1) + [1.0]
+    assert rows[1][FEATURES.index("disk API 1 away")] == 1
+    known = {name for name, value in zip(FEATURES, rows[2].tolist(), strict=True) if value}
+    assert known == {"nothing is known", "no typed call"}
     even = np.full((3, 3), 1 / 3, np.float32)
     assert ruled(even, evidence, labels, np.arange(3)).argmax(axis=1).tolist() == [1, 1, 0]
     assert (ruled(even, evidence, labels, np.arange(3))[2] == even[2]).all()
@@ -121,10 +151,10 @@ def test_correction_follows_the_evidence_on_the_scale_of_the_logits() -> None:
     features = np.eye(3, dtype=np.float32)[np.where(rng.random(6000) < 0.8, labels, rng.integers(0, 3, 6000))]
     logits = (2 * np.eye(3)[np.where(rng.random(6000) < 0.7, labels, rng.integers(0, 3, 6000))]).astype(np.float32)
     rows = np.arange(3000)
-    found = added(logits, features, labels, rows)
+    found = fit_callees(logits, features, labels, rows)
     assert found.argmax(axis=1).tolist() == [0, 1, 2]
     rest = np.arange(3000, 6000)
     with_evidence = (logits + features @ found)[rest].argmax(axis=1) == labels[rest]
     assert with_evidence.mean() > (logits[rest].argmax(axis=1) == labels[rest]).mean() + 0.03
     # Logits of twice the size ask for twice the evidence.
-    assert added(2 * logits, features, labels, rows) == pytest.approx(2 * found, rel=0.1)
+    assert fit_callees(2 * logits, features, labels, rows) == pytest.approx(2 * found, rel=0.1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +18,7 @@ pytest.importorskip("torch", reason="needs the indexer's packages: pip install '
 pytest.importorskip("sentence_transformers", reason="needs the indexer's packages: pip install '.[indexer]'")
 
 from crystalperf.indexer import classify, embed, evaluate, examples, heads, modelfile, train, wordvectors
+from crystalperf.indexer.evidence import FEATURES, Called, Callees
 from crystalperf.indexer.labels.reserve import is_reserved
 from crystalperf.indexer.vectors import FunctionText
 from crystalperf.indexes.errors import BuildError, InputError
@@ -229,6 +231,23 @@ def test_training_moves_functions_of_one_label_closer() -> None:
 
 def test_nothing_to_classify_is_not_an_error(model: Path) -> None:
     assert modelfile.load(str(model)).classify([]).combined.shape == (0, 3)
+
+
+def test_labels_of_typed_callees_move_a_vector_and_survive_saving(model: Path, tmp_path: Path) -> None:
+    plain = modelfile.load(str(model))
+    assert plain.callees is None
+    weights = np.zeros((len(FEATURES), 3), np.float32)
+    weights[FEATURES.index("largest net"), plain.resources.index("net")] = 40.0
+    modelfile.save(tmp_path, replace(plain, callees=weights), plain.embedding.table(), {})
+    classifier = modelfile.load(str(tmp_path))
+    judged = classifier.judge([function("cpu", 31), function("net", 31)])
+    called = Called.of({0: Callees((), (1,))}, ["a", "b"])
+    alone, together = classifier.vectors(judged), classifier.vectors(judged, called)
+    net = plain.resources.index("net")
+    assert together.combined[0, net] > alone.combined[0, net] + 0.1
+    np.testing.assert_array_equal(together.combined[1], alone.combined[1])
+    np.testing.assert_array_equal(together.code, alone.code)
+    np.testing.assert_allclose(together.combined.sum(axis=1), 1, atol=1e-5)
 
 
 def test_the_explanation_adds_up_to_the_words_logits(model: Path) -> None:

@@ -1,4 +1,6 @@
-"""Fetch the sources of every labelled library: python -m crystalperf.indexer.labels.fetch DIR [--only NAME]…
+"""Fetch the sources of every labelled library.
+
+    python -m crystalperf.indexer.labels.fetch DIR [--only NAME]… [--jars JARS]
 
 Each library becomes DIR/NAME/ with source files only; existing folders are not changed.  The command needs mvn for the
 JVM libraries, pip for the Python ones, and apt-get (a Debian bookworm machine, no root) for the rest.
@@ -61,15 +63,45 @@ def _is_there(library: Library, folder: Path) -> bool:
     return mark.is_file() and mark.read_text(encoding="utf-8") == library.version
 
 
+def fetch_archives(folder: Path, names: frozenset[str] = frozenset()) -> None:
+    """Fetch the class files of the named JVM libraries, or of all, to `folder`/NAME; existing folders stay as they are.
+
+    Raises BuildError with Maven's last line.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    chosen = [each for each in libraries() if each.maven and (not names or each.name in names)]
+    pending = [each for each in chosen if not (folder / each.name).is_dir()]
+    if not pending:
+        return
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as scratch:
+        work = Path(scratch)
+        _copy_from_maven(pending, work, work / "jars", None)
+        for library in pending:
+            (work / "jars" / library.name).rename(folder / library.name)
+
+
 def _fetch_maven(chosen: list[Library], folder: Path, work: Path) -> None:
     if not chosen:
         return
     jars = work / "jars"
-    # One Maven project copies all jars, because starting Maven once per artifact takes minutes.
+    _copy_from_maven(chosen, work, jars, "sources")
+    for library in chosen:
+        target = work / library.name
+        for coordinate in library.maven:
+            artifact = coordinate.split(":")[1]
+            _unzip(jars / library.name / f"{artifact}-{library.version}-sources.jar", target, f"{artifact}/", library)
+        _finish(library, target, folder)
+
+
+def _copy_from_maven(chosen: list[Library], work: Path, target: Path, classifier: str | None) -> None:
+    """Copy the archives of libraries to `target`/NAME.
+
+    One Maven project copies all of them, because starting Maven once per artifact takes minutes."""
+    kind = f"<classifier>{classifier}</classifier>" if classifier else ""
     items = "".join(
         f"<artifactItem><groupId>{escape(group)}</groupId><artifactId>{escape(artifact)}</artifactId>"
-        f"<version>{escape(library.version)}</version><classifier>sources</classifier>"
-        f"<outputDirectory>{escape(str(jars / library.name))}</outputDirectory></artifactItem>"
+        f"<version>{escape(library.version)}</version>{kind}"
+        f"<outputDirectory>{escape(str(target / library.name))}</outputDirectory></artifactItem>"
         for library in chosen
         for group, artifact in (coordinate.split(":") for coordinate in library.maven)
     )
@@ -83,12 +115,6 @@ def _fetch_maven(chosen: list[Library], folder: Path, work: Path) -> None:
         encoding="utf-8",
     )
     _call(["mvn", "-B", "-q", "-f", str(project), "dependency:copy"], "Maven", work)
-    for library in chosen:
-        target = work / library.name
-        for coordinate in library.maven:
-            artifact = coordinate.split(":")[1]
-            _unzip(jars / library.name / f"{artifact}-{library.version}-sources.jar", target, f"{artifact}/", library)
-        _finish(library, target, folder)
 
 
 def _fetch_pypi(library: Library, folder: Path, work: Path) -> None:
@@ -228,8 +254,13 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path, help="where the sources go; about 2 GB")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="one library (may be repeated)")
+    parser.add_argument(
+        "--jars", type=Path, metavar="DIR", help="fetch the JVM libraries' class files to this folder, too"
+    )
     arguments = parser.parse_args()
     fetch(arguments.folder, frozenset(arguments.only))
+    if arguments.jars is not None:
+        fetch_archives(arguments.jars, frozenset(arguments.only))
 
 
 if __name__ == "__main__":
