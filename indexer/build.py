@@ -211,7 +211,7 @@ def _classify(
 
 
 def _texts(parsed: Sequence[ParsedFile]) -> list[FunctionText]:
-    """What a classifier reads of each function."""
+    """The inputs of a classifier, one for each function."""
     return [
         FunctionText(
             function.code,

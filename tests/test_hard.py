@@ -14,11 +14,12 @@ import pytest
 
 pytest.importorskip("torch", reason="the indexer extra is not installed")
 
+from crystalperf.indexer.evidence import Called
 from crystalperf.indexer.labels import hard
 from crystalperf.indexer.labels.functions import Located
 from crystalperf.indexer.labels.libraries import libraries
 from crystalperf.indexer.labels.sample import Candidate
-from crystalperf.indexer.vectors import FunctionText, Vectors
+from crystalperf.indexer.vectors import Floats, FunctionText, Vectors
 from tests.test_labels import label, located
 
 pytestmark = pytest.mark.later
@@ -55,12 +56,14 @@ class Words:
     resources = ("cpu", "disk", "net")
     identity: ClassVar[dict[str, str]] = {}
 
-    def classify(self, functions: Sequence[FunctionText], remember: object = None) -> Vectors:
+    def judge(self, functions: Sequence[FunctionText]) -> Floats:
         said = [
             1 if "remove" in each.qualified_name else 2 if "send" in each.qualified_name else 0 for each in functions
         ]
-        rows = np.eye(3, dtype=np.float32)[said]
-        return Vectors(rows, rows, rows, rows.max(axis=1))
+        return np.eye(3, dtype=np.float32)[said]
+
+    def vectors(self, judged: Floats, called: Called | None = None) -> Vectors:
+        return Vectors(judged, judged, judged, judged.max(axis=1))
 
 
 @pytest.fixture

@@ -87,7 +87,8 @@ def hard(pool: Sequence[Located], hops: dict[str, Hops], model: Classifier) -> l
     quiet = [each for each in pool if hops.get(each.text_hash) == {}]
     if not quiet:
         return []
-    predicted = model.classify([as_text(each) for each in quiet]).combined.argmax(axis=1)
+    judged = model.judge([as_text(each) for each in quiet])
+    predicted = model.vectors(judged).combined.argmax(axis=1)
     named = [(each, model.resources[at]) for each, at in zip(quiet, predicted, strict=True)]
     return [(each, resource) for each, resource in named if resource in SIZES]
 
