@@ -107,7 +107,7 @@ def simple_name(qualified: str) -> str:
 
 def fit_callees(logits: Floats, features: Floats, labels: Labels, rows: Ids) -> Floats:
     """(features, k) contribution of each feature to the logits, fitted on `rows`, which the heads have not seen."""
-    from sklearn.linear_model import LogisticRegression
+    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
     fitted = LogisticRegression(C=1.0, max_iter=1000).fit(np.hstack([logits, features])[rows], labels[rows])
     count = logits.shape[1]
