@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +29,7 @@ from crystalperf.indexer.callees import learn_callees, read_evidence
 from crystalperf.indexer.classify import PooledClassifier
 from crystalperf.indexer.distil import Distillation, RerunCorrection, distil
 from crystalperf.indexer.embed import Embedding, Ids, Words, dequantise, load_embedding, quantise, static_embedding
-from crystalperf.indexer.examples import TRAIN, Labels, Prepared, prepare, read_examples, with_sequence
+from crystalperf.indexer.examples import TRAIN, Example, Labels, Prepared, prepare, read_examples, with_sequence
 from crystalperf.indexer.heads import CODE, DOC, fit_pooling, judge, train_heads, uncontradicted
 from crystalperf.indexer.modelfile import STATIC, load, save
 from crystalperf.indexer.sequence import Schooling, SequenceHead
@@ -131,9 +132,7 @@ def train(  # noqa: PLR0913 - what a caller may set, by keyword
     if origin.sequence == "learn" and origin.sources is None:
         raise InputError("a sequence head learns from unlabelled functions: name them with --sources")
     examples = read_examples(texts)
-    counts = Counter((each.set, resources()[each.label]) for each in examples)
-    for (name, resource), count in sorted(counts.items()):
-        report(f"{name}: {count} {resource}")
+    counts = counted(examples, report)
     sequence = kept_sequence(origin) if origin.sequence == "keep" else None
     is_learning = origin.embedding is None or origin.sequence == "learn"
     functions = unlabelled(origin.sources) if origin.sources is not None and is_learning else []
@@ -159,7 +158,6 @@ def train(  # noqa: PLR0913 - what a caller may set, by keyword
         callees, features = learn_callees(data, rows, labels, heads, encoder, evidence, seed)
         judged = judged.plus(features[development] @ callees)
     pooling = fit_pooling(judged, data.labels[development])
-    learning = {"sequence": asdict(Schooling()), "distillation": asdict(Distillation())} if sequence else {}
     facts = {
         "functions": {name: {r: counts[name, r] for r in resources()} for name in (TRAIN, *data.development)},
         "texts_sha256": hash_of(texts),
@@ -167,13 +165,27 @@ def train(  # noqa: PLR0913 - what a caller may set, by keyword
         **({"called_sha256": hash_of(called)} if called is not None else {}),
         **({"flipped": flipped} if flipped else {}),
         **({"sifted": len(rows)} if rows is not everything else {}),
-        "recipes": {"code": asdict(CODE), "doc": asdict(DOC), "embedding": asdict(Lesson()), **learning},
+        "recipes": recipes(has_sequence=sequence is not None),
     }
     model = PooledClassifier(resources(), {"name": NAME}, words, encoder, *heads, sequence, pooling, callees)
     save(out, model, table, {"trained": facts})
     report(f"written to {out} after {time.monotonic() - started:.0f} s: {pooling}")
     report_speed(out, data, development, report)
     return load(str(out))
+
+
+def counted(examples: Sequence[Example], report: Report) -> Counter[tuple[str, str]]:
+    """The number of examples by set and resource, which are reported."""
+    counts = Counter((each.set, resources()[each.label]) for each in examples)
+    for (name, resource), count in sorted(counts.items()):
+        report(f"{name}: {count} {resource}")
+    return counts
+
+
+def recipes(has_sequence: bool) -> dict[str, Any]:
+    """The settings of the training of each part."""
+    learning = {"sequence": asdict(Schooling()), "distillation": asdict(Distillation())} if has_sequence else {}
+    return {"code": asdict(CODE), "doc": asdict(DOC), "embedding": asdict(Lesson()), **learning}
 
 
 def hash_of(file: Path) -> str:
