@@ -317,7 +317,6 @@ class ProfileStages(Remark):
     """
 
     kind: ClassVar[str] = "profile-stages"
-    on_first_screen: ClassVar[bool] = True
 
     stage: str
     others: int

@@ -35,7 +35,8 @@ _PATTERNS = {
     "jobs": rb'\[\s{0,99}\{\s{0,99}"jobId"\s{0,99}:\s{0,99}\d',
     "stages": rb'\[\s{0,99}\{\s{0,99}"status"\s{0,99}:\s{0,99}"[A-Z]{1,20}"\s{0,99},\s{0,99}"stageId"\s{0,99}:',
     "queries": rb'\[\s{0,99}\{\s{0,99}"id"\s{0,99}:\s{0,99}\d{1,18}\s{0,99},\s{0,99}"status"\s{0,99}:\s{0,99}"',
-    "applications": rb'(\[\s{0,99})?\{\s{0,99}"id"\s{0,99}:\s{0,99}"[^"]{1,200}"\s{0,99},\s{0,99}"name"',
+    "applications": rb'(\[\s{0,99})?\{\s{0,99}"id"\s{0,99}:\s{0,99}"[^"]{1,200}"\s{0,99},\s{0,99}"name"\s{0,99}:'
+    rb'\s{0,99}"[^"\n]{0,400}"\s{0,99},\s{0,99}"(?:attempts|coresGranted|maxCores|coresPerExecutor|memoryPerExecutorMB)"',
 }
 _PAGES = {name: re.compile(rb"\s{0,99}" + pattern) for name, pattern in _PATTERNS.items()}
 _NUMBERS = {name: number for number, name in enumerate(_PATTERNS)}

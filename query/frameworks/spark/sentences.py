@@ -936,11 +936,8 @@ def task_too_wide(refusal: refusals.TaskTooWide, _words: Words) -> str:
 
 
 @SENTENCES.of(refusals.ProfilesDiffer)
-def profiles_differ(refusal: refusals.ProfilesDiffer, _words: Words) -> str:
-    return (
-        f"{refusal.stage} has executors of its own resource profile, so one number of cores does not fit all executors;"
-        " give a factor, for example cores=2x"
-    )
+def profiles_differ(_refusal: refusals.ProfilesDiffer, _words: Words) -> str:
+    return "executors' profiles differ; give a factor"  # one line of the first screen
 
 
 @SENTENCES.of(refusals.ShuffleElsewhere)
