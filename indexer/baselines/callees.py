@@ -27,6 +27,7 @@ import numpy as np
 
 from crystalperf.indexer.classfile import Call, Method
 from crystalperf.indexer.evaluate import pooled_by_others, score
+from crystalperf.indexer.evidence import FAR, MAX_WAYS
 from crystalperf.indexer.examples import TRAIN, folds, prepare, read_examples, with_sequence
 from crystalperf.indexer.heads import CODE, DOC, Judged, judge, summed, train_heads
 from crystalperf.indexer.modelfile import load
@@ -38,15 +39,9 @@ from crystalperf.indexes.apis import device_api
 from crystalperf.indexes.errors import report_errors
 from crystalperf.indexes.resources import resources
 
-FAR = 3
-"""Maximum number of calls from a function to a device API."""
-
 _LOGGER = re.compile(r"(^|\.)(slf4j|log4j|logging)\.|\.(\w*Log(ger|ging)?\w*)\$?$|^java\.lang\.System\$Logger")
 _LOGS = re.compile(r"(log\w*|trace|debug|info|warn|warning|error|exception|critical|fatal|severe|fine|finer|finest)")
 """Classes of loggers, and their methods."""
-
-MAX_WAYS = 8
-"""Maximum overriding methods that a call is followed to; if there are more, none is followed."""
 
 Hops = dict[str, int]
 """By resource the fewest calls to a device API; 1 if the function calls one directly."""
