@@ -14,8 +14,9 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +182,11 @@ def _callees(file: ParsedFile) -> list[tuple[str, ...]]:
 
 
 def _classify(
-    classifier: Classifier, parsed: Sequence[ParsedFile], called: Called, remember: Remember, bar: Progress
+    classifier: Classifier,
+    parsed: Sequence[ParsedFile],
+    called: Callable[[], Called],
+    remember: Remember,
+    bar: Progress,
 ) -> Vectors:
     """The vectors of all functions, columns in the order of the schema's resources, rounded, rows summing to 1."""
     order = resources()
@@ -324,8 +329,8 @@ def _function_columns(content: _Content) -> Columns:
 
 def _calls(
     parsed: Sequence[ParsedFile], functions: Sequence[Function], classes: Sequence[Path], warnings: Warnings
-) -> tuple[list[ResolvedCall], Counter[str], Called]:
-    """The calls of all texts, by caller and name, the number of typed calls by status, and the typed callees.
+) -> tuple[list[ResolvedCall], Counter[str], Callable[[], Called]]:
+    """The calls of all texts, by caller and name, the number of typed calls by status, and what finds typed callees.
 
     Unreadable class files, and archives without a call of these functions, become warnings.
     """
@@ -355,7 +360,7 @@ def _calls(
         for caller, name, callee in found
         for target in (resolved.get((caller, name), callee),)
     ]
-    return sorted(found, key=lambda call: call[:2]), counts, called_by(typed, sources.functions)
+    return sorted(found, key=lambda call: call[:2]), counts, partial(called_by, typed, sources.functions)
 
 
 def symbols(package: str, version: str, functions: Sequence[Function]) -> list[str]:

@@ -146,12 +146,12 @@ class PooledClassifier:
         """Resource vectors of functions, in their order, each by its own text."""
         return self.vectors(self.judge(functions))
 
-    def vectors(self, judged: Floats, called: Called | None = None) -> Vectors:
-        """Resource vectors of functions that were judged; `called` has the typed callees among them."""
+    def vectors(self, judged: Floats, called: Callable[[], Called] | None = None) -> Vectors:
+        """Resource vectors of functions that were judged; `called` finds the typed callees among them."""
         code, doc, sequence = np.split(judged, 3, axis=1)
         total = added(self.pooling, code, doc, sequence)
         if self.callees is not None and called is not None:
-            total = total + called.features(callee_labels(code, doc)) @ self.callees
+            total = total + called().features(callee_labels(code, doc)) @ self.callees
         combined = self.pooling.combined.probabilities(total)
         return Vectors(
             code=self.pooling.code.probabilities(code),

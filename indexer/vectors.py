@@ -64,6 +64,6 @@ class Classifier(Protocol):
         """(n, d) what the model computes of each function alone; it is cached."""
         ...
 
-    def vectors(self, judged: Floats, called: Called | None = None) -> Vectors:
-        """The vectors of judged functions; `called` has the typed callees among them."""
+    def vectors(self, judged: Floats, called: Callable[[], Called] | None = None) -> Vectors:
+        """The vectors of judged functions; `called` finds the typed callees among them, if the model reads these."""
         ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -19,7 +19,7 @@ class HashClassifier:
         rows = [np.concatenate([_vector(each.code or " "), _vector(each.doc)]) for each in functions]
         return np.array(rows, np.float32)
 
-    def vectors(self, judged: Floats, called: Called | None = None) -> Vectors:
+    def vectors(self, judged: Floats, called: Callable[[], Called] | None = None) -> Vectors:
         code, doc = np.split(judged, 2, axis=1)
         combined: Floats = np.where(np.isnan(doc), code, (code + doc) / 2).astype(np.float32)
         return Vectors(code, doc, combined, combined.max(axis=1))

@@ -242,7 +242,7 @@ def test_labels_of_typed_callees_move_a_vector_and_survive_saving(model: Path, t
     classifier = modelfile.load(str(tmp_path))
     judged = classifier.judge([function("cpu", 31), function("net", 31)])
     called = Called.of({0: Callees((), (1,))}, ["a", "b"])
-    alone, together = classifier.vectors(judged), classifier.vectors(judged, called)
+    alone, together = classifier.vectors(judged), classifier.vectors(judged, lambda: called)
     net = plain.resources.index("net")
     assert together.combined[0, net] > alone.combined[0, net] + 0.1
     np.testing.assert_array_equal(together.combined[1], alone.combined[1])

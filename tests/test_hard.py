@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
@@ -62,7 +62,7 @@ class Words:
         ]
         return np.eye(3, dtype=np.float32)[said]
 
-    def vectors(self, judged: Floats, called: Called | None = None) -> Vectors:
+    def vectors(self, judged: Floats, called: Callable[[], Called] | None = None) -> Vectors:
         return Vectors(judged, judged, judged, judged.max(axis=1))
 
 
