@@ -7,6 +7,7 @@ from typing import Any
 
 from crystalperf.cli.remedies import error_sentence
 from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.indexes.packing import MEASURED
 
 MAX_WORDS = 8
 """Maximum words for each resource."""
@@ -78,6 +79,10 @@ def why_text(facts: Mapping[str, Any]) -> str:
     from crystalperf.cli.text import printable
 
     lines = [f"  input       {facts['code_chars']} characters of code, {facts['doc_chars']} of documentation"]
+    if facts["source"] == MEASURED:
+        lines.append("  measured    the shares are from calls of this function, not from the model")
+    if facts["decided_by"]:
+        lines.append(f"  decided by  {facts['decided_by']}; by its own text alone, the label is another one")
     for name, resource in facts["evidence"]["callees"].items():
         lines.append(f"  calls       {name}: {resource}")
     for resource, found in (facts["words"] or {}).items():

@@ -14,7 +14,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from crystalperf.indexer.cache import Kept
 from crystalperf.indexer.callgraph import resolve_calls
 from crystalperf.indexer.catalogue import known_source
 from crystalperf.indexer.evidence import Called, called_by
+from crystalperf.indexer.measured import measured_shares
 from crystalperf.indexer.pytyped import Linked, python_calls
 from crystalperf.indexer.records import Function, ParsedFile, starts
 from crystalperf.indexer.sources import Source, SourceFile, hash_file
@@ -39,6 +40,7 @@ from crystalperf.indexer.workers import parse_files
 from crystalperf.indexes.content import content_hash
 from crystalperf.indexes.errors import BuildError
 from crystalperf.indexes.exports import built_path, split_name
+from crystalperf.indexes.packing import MEASURED, MODEL
 from crystalperf.indexes.resources import resources
 from crystalperf.indexes.store import create
 
@@ -88,7 +90,8 @@ def build(  # noqa: PLR0913 - what a caller may set, by keyword
         if not functions:
             raise BuildError(f"{name}: no function in Scala, Java, Python or C++ found in {_listed(source.locations)}")
         calls, counts, called = _calls(parsed, functions, classes, warnings)
-        vectors = _classify(classifier, parsed, called, kept.remember, bar)
+        measured = measured_shares(functions)
+        vectors = _classify(classifier, parsed, called, measured, kept.remember, bar)
         metadata = {
             "name": package,
             "version": version,
@@ -103,7 +106,7 @@ def build(  # noqa: PLR0913 - what a caller may set, by keyword
         writing = bar.add_task("write", total=None, unit="")
         with create(path, "index", metadata) as connection:
             names = symbols(package, version, functions)
-            _fill(connection, _Content(names, parsed, functions, vectors, calls, warnings))
+            _fill(connection, _Content(names, parsed, functions, vectors, frozenset(measured), calls, warnings))
             facts = [("content_hash", content_hash(connection, "built"))]
             facts += [("build_seconds", f"{time.monotonic() - started:.1f}")]
             connection.executemany("INSERT INTO metadata VALUES (?, ?)", facts)
@@ -185,10 +188,14 @@ def _classify(
     classifier: Classifier,
     parsed: Sequence[ParsedFile],
     called: Callable[[], Called],
+    measured: Mapping[int, Floats],
     remember: Remember,
     bar: Progress,
 ) -> Vectors:
-    """The vectors of all functions, columns in the order of the schema's resources, rounded, rows summing to 1."""
+    """The vectors of all functions, columns in the order of the schema's resources, rounded, rows summing to 1.
+
+    `measured` are the shares of functions, by number, that replace a model's.
+    """
     order = resources()
     if sorted(classifier.resources) != sorted(order):
         raise BuildError(
@@ -204,11 +211,15 @@ def _classify(
         bar.update(task, advance=len(batch))
     found = classifier.vectors(np.concatenate(parts), called)
     columns = [classifier.resources.index(each) for each in order]
+    combined, confidence = found.combined[:, columns], found.confidence.copy()
+    for number, shares in measured.items():
+        combined[number], confidence[number] = shares, shares.max()
     vectors = Vectors(
         code=_rounded(found.code[:, columns]),
         doc=_rounded(found.doc[:, columns]),
-        combined=_rounded(found.combined[:, columns]),
-        confidence=_in_steps(found.confidence).astype(np.float32),
+        combined=_rounded(combined),
+        confidence=_in_steps(confidence).astype(np.float32),
+        deciders={number: each for number, each in found.deciders.items() if number not in measured},
     )
     if len(vectors.combined) != len(texts) or not np.isfinite(vectors.combined).all():
         raise BuildError("the model did not return a vector for every function; train it again")
@@ -261,6 +272,8 @@ class _Content:
     parsed: Sequence[ParsedFile]
     functions: Sequence[Function]
     vectors: Vectors
+    measured: frozenset[int]
+    """Functions whose shares were measured, by number."""
     calls: Sequence[ResolvedCall]
     warnings: Warnings
 
@@ -324,6 +337,11 @@ def _function_columns(content: _Content) -> Columns:
         for number, resource in enumerate(resources()):
             columns[prefix + resource] = np.ma.masked_invalid(values[:, number])
     columns["confidence"] = vectors.confidence
+    columns["source"] = _objects(MEASURED if number in content.measured else MODEL for number in range(len(functions)))
+    deciders = (vectors.deciders.get(number) for number in range(len(functions)))
+    columns["decided_by"] = _objects(
+        functions[each].qualified_name if isinstance(each, int) else each for each in deciders
+    )
     return columns
 
 

@@ -150,14 +150,21 @@ class PooledClassifier:
         """Resource vectors of functions that were judged; `called` finds the typed callees among them."""
         code, doc, sequence = np.split(judged, 3, axis=1)
         total = added(self.pooling, code, doc, sequence)
+        deciders: dict[int, int | str] = {}
         if self.callees is not None and called is not None:
-            total = total + called().features(callee_labels(code, doc)) @ self.callees
+            found, labels = called(), callee_labels(code, doc)
+            own = self.pooling.combined.probabilities(total + found.without().features(labels) @ self.callees)
+            total = total + found.features(labels) @ self.callees
+            now = self.pooling.combined.probabilities(total).argmax(axis=1)
+            changed = np.flatnonzero(now != own.argmax(axis=1)).tolist()
+            deciders = found.deciders(labels, {row: self.resources[now[row]] for row in changed})
         combined = self.pooling.combined.probabilities(total)
         return Vectors(
             code=self.pooling.code.probabilities(code),
             doc=self.pooling.doc.probabilities(doc),
             combined=combined,
             confidence=combined.max(axis=1),
+            deciders=deciders,
         )
 
     def judge(self, functions: Sequence[FunctionText]) -> Floats:

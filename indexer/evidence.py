@@ -47,6 +47,9 @@ OF_DISTANCES = (
 
 FEATURES = (*OF_LABELS, *OF_DISTANCES)
 
+NO_DEVICE, OTHERS = "no device in callees", "callees of other packages"
+"""What decides a label if it is neither a callee in the index nor a device API."""
+
 _MANY = np.float32(np.log(20))
 
 
@@ -135,6 +138,29 @@ class Called:
     def features(self, labels: Floats) -> Floats:
         """(n, FEATURES) of the functions, from the (n, k) probabilities of all of them."""
         return np.concatenate([self._of_labels(labels), self._of_distances()], axis=1)
+
+    def without(self) -> Called:
+        """The same functions, as if no call of them had a type."""
+        return Called.of({}, [""] * len(self.typed))
+
+    def deciders(self, labels: Floats, decided: Mapping[int, str]) -> dict[int, int | str]:
+        """What gave functions, by number, these labels: a callee, by number; `disk API` or `net API` for one that is
+        called directly; NO_DEVICE; or OTHERS.  `labels` are the (n, k) probabilities of all functions."""
+        order = np.argsort(self.callers, kind="stable")
+        callers, callees = self.callers[order], self.callees[order]
+        found: dict[int, int | str] = {}
+        for row, label in decided.items():
+            start, end = np.searchsorted(callers, [row, row + 1])
+            its = callees[start:end]
+            if label not in DEVICES:
+                found[row] = NO_DEVICE
+            elif self.nearest[row, DEVICES.index(label)] == 1:
+                found[row] = f"{label} API"
+            elif not len(its):
+                found[row] = OTHERS
+            else:
+                found[row] = int(its[labels[its, resources().index(label)].argmax()])
+        return found
 
     def _of_labels(self, labels: Floats) -> Floats:
         theirs = labels[self.callees][:, [resources().index(each) for each in DEVICES]]

@@ -34,10 +34,12 @@ NAMES = (
     "pyspark-4.0.1",
     "tensorflow-2.21.0",
     "torch-2.15.0",
+    "delta-4.0.0",  # with Spark 4.0
+    "iceberg-1.10.0",  # its runtime for Spark 4.0
 )
 """The shipped indexes: names in the catalogue."""
 
-MAX_BYTES = 30_000_000
+MAX_BYTES = 34_000_000
 """Maximum total size of the exports, because every clone has them."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -42,6 +42,9 @@ class Vectors:
     """(n, k), no NaN."""
     confidence: Floats
     """(n,), calibrated probability that the largest of `combined` is the dominant resource."""
+    deciders: Mapping[int, int | str] = field(default_factory=dict)
+    """For functions, by number, whose typed callees gave them another label than their own text: what decided it, as
+    of Called.deciders()."""
 
 
 Compute = Callable[[Sequence[FunctionText]], Floats]

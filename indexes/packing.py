@@ -29,6 +29,9 @@ NAME = (
 
 CLASS = f"CASE WHEN class_name IS NULL THEN {_CLASS_IN_SYMBOL} ELSE nullif(class_name, '') END"
 
+MODEL, MEASURED = "model", "measured"
+"""Origins of a function's shares."""
+
 # The last share of a vector is 1 minus the others.
 _LAST = resources()[-1]
 _LAST_SHARES = (_LAST, f"code_{_LAST}", f"doc_{_LAST}")
@@ -43,6 +46,7 @@ _CALLED_AS = (  # a constructor by its class
 )
 # The classifiers' results have a separate file, so that a new model leaves the larger file unchanged.
 _SHARES = [f"{part}{each}" for part in ("code_", "doc_", "") for each in _FIRST_SHARES]
+_OF_LABELS = (*_SHARES, "confidence", "source", "decided_by")
 _LEFT = " - ".join(f"coalesce({each}, code_{each})::DOUBLE" for each in _FIRST_SHARES)
 PACKED_SHARES = ", ".join(f"{each}, code_{each}" for each in _FIRST_SHARES) + f", NULL::FLOAT AS {_LAST}"
 WHOLE_SHARES = ", ".join(f"{each}, code_{each}" for each in _FIRST_SHARES) + f", {_LAST}"
@@ -53,14 +57,14 @@ SHARES = {
 """Shares by both classifiers: PACKED_SHARES in the vectors of an export, WHOLE_SHARES in the functions of an index."""
 
 PACKED = {
-    "functions": f"SELECT * EXCLUDE ({', '.join((*_SHARES, *_LAST_SHARES, 'confidence'))}) REPLACE ("
+    "functions": f"SELECT * EXCLUDE ({', '.join((*_OF_LABELS, *_LAST_SHARES))}) REPLACE ("
     f"nullif(qualified_name, {NAME_IN_SYMBOL}) AS qualified_name,"
     f" CASE WHEN class_name IS DISTINCT FROM {_CLASS_IN_SYMBOL} THEN coalesce(class_name, '') END AS class_name,"
     " last_line - first_line AS last_line, function_id - enclosing_id AS enclosing_id)"
     " FROM {alias}.functions ORDER BY function_id",
-    "vectors": f"SELECT function_id, {', '.join(_SHARES)}, confidence FROM (SELECT * REPLACE ("
+    "vectors": f"SELECT function_id, {', '.join(_OF_LABELS)} FROM (SELECT * REPLACE ("
     + ", ".join(f"nullif({each}, code_{each}) AS {each}" for each in _FIRST_SHARES)
-    + f", nullif(confidence, {_LARGEST_SHARE}) AS confidence)"
+    + f", nullif(confidence, {_LARGEST_SHARE}) AS confidence, nullif(source, '{MODEL}') AS source)"
     " FROM {alias}.functions) ORDER BY function_id",
     "classes": "SELECT * FROM {alias}.classes ORDER BY file, first_line, class_name",
     "runtime_names": f"SELECT function_id, nullif(method, {_METHOD_OF_FUNCTION}) AS method,"
@@ -72,7 +76,8 @@ PACKED = {
 }
 UNPACKED = {
     "functions": "SELECT * REPLACE ("
-    f"coalesce(confidence, {_LARGEST_SHARE}) AS confidence) FROM (SELECT * REPLACE ("
+    f"coalesce(confidence, {_LARGEST_SHARE}) AS confidence, coalesce(source, '{MODEL}') AS source)"
+    " FROM (SELECT * REPLACE ("
     f"coalesce(qualified_name, {NAME_IN_SYMBOL}) AS qualified_name,"
     f" {CLASS} AS class_name,"
     " first_line + last_line AS last_line, function_id - enclosing_id AS enclosing_id), "

@@ -16,7 +16,7 @@ from crystalperf.indexes.resources import resources
 
 Kind = Literal["index", "run"]
 
-SCHEMA_VERSIONS: Mapping[Kind, int] = {"index": 2, "run": 13}
+SCHEMA_VERSIONS: Mapping[Kind, int] = {"index": 3, "run": 13}
 """Increased if an older reader would misread a file.  There are no migrations: files are rebuilt."""
 
 EACH = "<resource>"

@@ -40,7 +40,9 @@ CREATE TABLE functions (                      -- one row per function, method, c
     code_<resource> FLOAT,                    -- probability of <resource> by the code classifier; NULL if it was not run
     doc_<resource> FLOAT,                     -- probability of <resource> by the documentation classifier; NULL without documentation
     <resource> FLOAT NOT NULL,                -- share of the function's time on <resource>, by both classifiers; the shares sum to 1
-    confidence FLOAT NOT NULL                 -- calibrated probability that the largest of the shares is the dominant resource
+    confidence FLOAT NOT NULL,                -- calibrated probability that the largest of the shares is the dominant resource
+    source VARCHAR NOT NULL,                  -- origin of the shares: measured (in calls of this function) or model
+    decided_by VARCHAR                        -- if the model's label differs from that of the function's own text: the callee that it is from, or 'disk API' or 'net API' for a direct call, or 'no device in callees'; else NULL
 );
 
 CREATE TABLE classes (                        -- one row per JVM class that a source file declares

@@ -107,6 +107,12 @@ def _why(connection: duckdb.DuckDBPyConnection, row: Mapping[str, Any], *, same_
         first, then = _largest(row[one]), _largest(row[other])
         if first != then:
             found.append(f"by its {what} alone, the label changed from {first} to {then}")
+    for when, decided, other in (
+        ("before", row["decided_before"], row["decided_after"]),
+        ("now", row["decided_after"], row["decided_before"]),
+    ):
+        if decided and decided != other:
+            found.append(f"{when} decided by {decided}")
     if row["doc_before"] and not row["doc_after"]:
         found.append("its documentation was removed")
     elif row["doc_after"] and not row["doc_before"]:
@@ -119,7 +125,7 @@ def _why(connection: duckdb.DuckDBPyConnection, row: Mapping[str, Any], *, same_
             more = f" and {len(names) - MAX_CALLS} more" if len(names) > MAX_CALLS else ""
             found.append(f"{words} {', '.join(shown)}{more}")
     if row["same_text"] and same_model and len(found) == 1:
-        found.append("its context changed: its class, its callers' names or its file's imports")
+        found.append("its context changed: its class, its callees' labels or its file's imports")
     return tuple(found)
 
 

@@ -4,7 +4,7 @@
 -- the topmost one of a library, unless the thread waits, for instance for a connection: then its purpose is unknown.
 --
 -- reads   stack_frames(stack_id, depth, frame_id)      depth 0 is the leaf
---         frames(frame_id, class_name, method, line, role, device)     device: disk or net where the JDK calls the kernel
+--         frames(frame_id, class_name, method, line, role, device)     device: disk or net where the JDK calls the kernel, cpu where a library compresses, decrypts or sums
 --         resolved(frame_id, index_name, symbol, one column per resource)
 --
 -- one row per stack:
@@ -13,7 +13,7 @@
 --   index_name      the index of its function
 --   symbol          its function
 --   (resources)     its resource breakdown, one column per resource; all CPU if the thread delegates the work to another process, all
---                   of one device if the stack ends in a call for it
+--                   of one device if the stack ends in a call for it, all CPU if it ends in a codec that does not wait
 --   skipped         reasons for which frames above it were skipped, in order, without repetition
 WITH judged AS (
     SELECT
@@ -55,10 +55,15 @@ delegated AS (
     FROM judged JOIN first USING (stack_id)
     WHERE judged.role = 'process' AND judged.depth <= first.attributed_depth
 ),
+waiting AS (
+    SELECT DISTINCT stack_id
+    FROM judged JOIN first USING (stack_id)
+    WHERE judged.role IN ('wait', 'peer') AND depth < first.attributed_depth
+),
 called AS (
     SELECT stack_id, arg_min(device, depth) AS device
     FROM judged JOIN first USING (stack_id)
-    WHERE device IS NOT NULL AND depth <= first.attributed_depth
+    WHERE device IS NOT NULL AND depth <= first.attributed_depth AND (device <> 'cpu' OR stack_id NOT IN (FROM waiting))
     GROUP BY stack_id
 )
 SELECT

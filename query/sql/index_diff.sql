@@ -15,18 +15,21 @@
 --   doc_before, doc_after          characters of documentation
 --   code_before, code_after        shares by the code's classifier
 --   doc_shares_before, doc_shares_after    shares by the documentation's classifier
+--   decided_before, decided_after  the callee, or kind of call, that decided the label against the function's own text
 --   a_id, b_id      function_id in a and in b
 WITH
 a AS (
     SELECT
         function_id, regexp_replace(symbol, '^\S+ \S+ ', '') AS own, qualified_name, text_hash, code_chars, doc_chars,
-        split_part(qualified_name, '.', -1) AS simple, {vector} AS shares, {code} AS code, {doc} AS doc
+        split_part(qualified_name, '.', -1) AS simple, {vector} AS shares, {code} AS code, {doc} AS doc,
+        decided_by
     FROM a.functions
 ),
 b AS (
     SELECT
         function_id, regexp_replace(symbol, '^\S+ \S+ ', '') AS own, qualified_name, text_hash, code_chars, doc_chars,
-        split_part(qualified_name, '.', -1) AS simple, {vector} AS shares, {code} AS code, {doc} AS doc
+        split_part(qualified_name, '.', -1) AS simple, {vector} AS shares, {code} AS code, {doc} AS doc,
+        decided_by
     FROM b.functions
 ),
 gone AS (SELECT *, count(*) OVER same AS n FROM a ANTI JOIN b USING (own) WINDOW same AS (PARTITION BY text_hash, code_chars, doc_chars, simple)),
@@ -49,7 +52,8 @@ compared AS (
         list_max([abs(pair[1] - pair[2]) FOR pair IN list_zip(a.shares, b.shares)]) AS change,
         a.text_hash = b.text_hash AND a.code_chars = b.code_chars AND a.doc_chars = b.doc_chars AS same_text,
         a.doc_chars AS doc_before, b.doc_chars AS doc_after, a.code AS code_before, b.code AS code_after,
-        a.doc AS doc_shares_before, b.doc AS doc_shares_after, a.function_id AS a_id, b.function_id AS b_id
+        a.doc AS doc_shares_before, b.doc AS doc_shares_after,
+        a.decided_by AS decided_before, b.decided_by AS decided_after, a.function_id AS a_id, b.function_id AS b_id
     FROM pairs LEFT JOIN a ON a.own = a_own LEFT JOIN b ON b.own = b_own
 )
 SELECT
@@ -61,7 +65,8 @@ SELECT
         ELSE 'share'
     END AS what,
     qualified_name, CASE WHEN a_own <> b_own THEN name_before END AS old_name, before, after, change, same_text,
-    doc_before, doc_after, code_before, code_after, doc_shares_before, doc_shares_after, a_id, b_id
+    doc_before, doc_after, code_before, code_after, doc_shares_before, doc_shares_after,
+    decided_before, decided_after, a_id, b_id
 FROM compared
 WHERE change IS NULL OR change >= {noticeable} OR a_own <> b_own
 ORDER BY list_position(['label', 'share', 'moved', 'new', 'gone'], what), change DESC, qualified_name, a_own, b_own

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crystalperf.indexes.resources import CPU, resources
 from crystalperf.query import sql
-from crystalperf.query.attribution.code.names import FILE_CALLS, SOCKET_CALLS, WAITS_FOR_PEERS, bounded
+from crystalperf.query.attribution.code.names import CODEC_CALLS, FILE_CALLS, SOCKET_CALLS, WAITS_FOR_PEERS, bounded
 from crystalperf.query.attribution.code.resolve import Indexes, resolve
 from crystalperf.query.inputs.frames import OperatorFrame, Role
 from crystalperf.query.inputs.reader import ReadableFramework
@@ -187,10 +187,11 @@ def prepare(
         """
         CREATE OR REPLACE TEMP TABLE frames AS
         SELECT *,
-            CASE WHEN regexp_matches(name, ?) THEN 'net' WHEN regexp_matches(name, ?) THEN 'disk' END AS device
+            CASE WHEN regexp_matches(name, ?) THEN 'net' WHEN regexp_matches(name, ?) THEN 'disk'
+                WHEN regexp_matches(name, ?) THEN 'cpu' END AS device
         FROM (SELECT *, concat(class_name, '.', method) AS name FROM frames)
         """,
-        [SOCKET_CALLS, FILE_CALLS],
+        [SOCKET_CALLS, FILE_CALLS, CODEC_CALLS],
     )
     lengths = table.lengths()
     stack_frames = {  # noqa: F841

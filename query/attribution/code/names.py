@@ -60,6 +60,16 @@ FILE_CALLS = (
 """Pattern of class and method where the JDK calls the kernel.  A thread blocked below such a frame waits for that
 device, even if its caller does more: a function that reads and decodes is labelled both."""
 
+CODEC_CALLS = (
+    r"^(net\.jpountz\.(lz4|xxhash)|org\.xerial\.snappy|com\.github\.luben\.zstd|io\.airlift\.compress(\.v3)?"
+    r"|com\.ning\.compress|org\.tukaani\.xz|org\.anarres\.lzo|org\.brotli|com\.aayushatharva\.brotli4j"
+    r"|org\.apache\.hadoop\.(io\.compress\.\w+|util\.(Pure|Native)\w*Crc32\w*)|sun\.security\.provider|com\.sun\.crypto\.provider"
+    r"|java\.util\.zip\.(Deflater|Inflater|Adler32|CRC32C?)|java\.security\.MessageDigest|javax\.crypto)[.$]"
+    r"|^lib(lz4|snappyjava|zstd|z|crypto)\b"
+)
+"""Pattern of class and method where a library compresses, decrypts or sums.  A thread that runs below such a frame
+computes, even if its caller reads or writes."""
+
 _SHADED = re.compile(r"(?:^|\.)(?:shaded|shade|relocated|repackaged|thirdparty)\.(?P<original>.+)")
 # Packages that builds relocate under their own: org.apache.hive.com.google.common, shaded.parquet.it.unimi.dsi.
 _EMBEDDED = re.compile(

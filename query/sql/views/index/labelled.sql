@@ -7,6 +7,8 @@
 --   label           the resource with the largest share
 --   share           that share of the function's time, 0 to 1
 --   confidence      calibrated probability that the label is right, 0 to 1
+--   source          measured (in calls of the function) or model
+--   decided_by      if the model's label differs from that of the function's own text: the callee that it is from, disk API or net API for a direct call, or no device in callees; else NULL
 --   has_body        whether the source has code for it; an abstract or native method has none, and its label is from its name
 --   generated       whether it is generated code: by typical file names of generators, or because the file has more functions (2 000) than people write
 --   module          its part of the source: the folder above its packages if there is one (java.base), else the first names of its package: four if it begins with a domain (org.apache.x.y), else two
@@ -24,7 +26,7 @@ SELECT
     f.index_name, f.function_id, f.qualified_name,
     {label} AS label,
     {largest} AS share,
-    f.confidence,
+    f.confidence, f.source, f.decided_by,
     f.kind IN ('lambda', 'initialiser') OR named.function_id IS NOT NULL AS has_body,
     regexp_matches(f.file, '_pb2(_grpc)?\.py$|(^|/)gen_\w+\.py$|_generated\.py$|/proto/\w+\.java$|(Protos|OuterClass|Grpc|Parser(Base)?(Listener|Visitor))\.java$')
         OR large.file IS NOT NULL AS generated,
