@@ -5,7 +5,8 @@
 Every table trains the linear heads that it scores, over the embedding of `--model`, so that no head is scored on its
 training data.  The sequence head of `--model` is not trained again; so it is scored on development sets and measured
 functions only, which it has not seen.  Pooled probabilities of a development set use a pooling fitted on the other
-development sets.
+development sets.  With `--called called.jsonl` the weights of typed callees are learned as well (indexer.callees), on
+training functions by heads that have not seen their library; the shipped model has these weights.
 
     development   the paper's Table 4: every arm on every development set, as drawn and weighted to the natural mix
     folds         the paper's Table 1: folds over training functions by file, by library
@@ -25,12 +26,14 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from crystalperf.indexer.callees import learn_callees, read_evidence
 from crystalperf.indexer.classify import Head, PooledClassifier, Pooling, softmax
 from crystalperf.indexer.embed import Embedding, Ids, Words, load_embedding
 from crystalperf.indexer.examples import TRAIN, Labels, Prepared, folds, prepare, read_examples, with_sequence
@@ -118,7 +121,8 @@ CODE_ARM = "code head"
 DOC_ARM = "documentation head, where there is any"
 AVERAGE = "average of both (paper)"
 LINEAR = "linear heads, pooled"
-SHIPPED = "all heads, pooled (shipped)"
+ALL_HEADS = "all heads, pooled"
+SHIPPED = "all heads and typed callees, pooled (shipped)"
 READERS = "one annotator, against the other"
 
 
@@ -128,7 +132,8 @@ def arms(data: Prepared, train: Ids, test: Ids, labels: Labels, has_sequence: bo
     Development functions in `test` use a pooling fitted on the other development sets, all others one fitted on all.
     `has_sequence` means that the sequence head has seen no function of `test`.
     """
-    judged, tuning = judged_by(train_heads(data, train, labels), data, test, has_sequence)
+    heads = train_heads(data, train, labels)
+    judged, tuning = judged_by(heads, data, test, has_sequence)
     code, doc = softmax(judged.code), softmax(judged.doc)
     found = {
         TFIDF: tfidf(data, train, test, labels),
@@ -138,8 +143,20 @@ def arms(data: Prepared, train: Ids, test: Ids, labels: Labels, has_sequence: bo
         LINEAR: pooled_by_others(data, judged.linear(), tuning.linear(), data.labels),
     }
     if tuning.sequence.any() and has_sequence:
-        found[SHIPPED] = pooled_by_others(data, judged, tuning, data.labels)
+        found[ALL_HEADS] = pooled_by_others(data, judged, tuning, data.labels)
+        if data.callees is not None:
+            more = by_callees(data, train, labels, heads)
+            judged, tuning = judged.plus(more[judged.rows]), tuning.plus(more[tuning.rows])
+            found[SHIPPED] = pooled_by_others(data, judged, tuning, data.labels)
     return found
+
+
+def by_callees(data: Prepared, train: Ids, labels: Labels, heads: tuple[Head, Head]) -> Floats:
+    """(n, k) what the typed callees of all examples add to their logits, zeros without evidence."""
+    if data.callees is None:
+        return np.zeros((len(data.examples), len(resources())), np.float32)
+    weights, features = data.callees(data, train, labels, heads)
+    return np.asarray(features @ weights, np.float32)
 
 
 def judged_by(heads: tuple[Head, Head], data: Prepared, test: Ids, has_sequence: bool = False) -> tuple[Judged, Judged]:
@@ -149,8 +166,14 @@ def judged_by(heads: tuple[Head, Head], data: Prepared, test: Ids, has_sequence:
 
 
 def pooled_by(train: Ids, data: Prepared, test: Ids, labels: Labels, has_sequence: bool = False) -> Floats:
-    """Pooled probabilities for the functions `test` by heads trained on `train`."""
-    return pooled_by_others(data, *judged_by(train_heads(data, train, labels), data, test, has_sequence), data.labels)
+    """Pooled probabilities for the functions `test` by heads trained on `train`, and by typed callees if it has the
+    sequence head."""
+    heads = train_heads(data, train, labels)
+    judged, tuning = judged_by(heads, data, test, has_sequence)
+    if has_sequence:
+        more = by_callees(data, train, labels, heads)
+        judged, tuning = judged.plus(more[judged.rows]), tuning.plus(more[tuning.rows])
+    return pooled_by_others(data, judged, tuning, data.labels)
 
 
 def pooled_by_others(data: Prepared, judged: Judged, tuning: Judged, labels: Labels) -> Floats:
@@ -463,6 +486,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--model", help="a folder of crystalperf.indexer.train whose embedding is used; the shipped one if absent"
     )
+    parser.add_argument("--called", type=Path, help="typed callees, from crystalperf.indexer.labels.called")
     parser.add_argument("--table", choices=[*TABLES, "front", "all"], default="all")
     parser.add_argument("--against", action="append", default=[], help="other embeddings for the table `front`")
     chosen = parser.parse_args(arguments)
@@ -472,6 +496,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     measured = read_examples(chosen.measured, has_training=False) if chosen.measured else []
     data = prepare([*examples, *measured], model.words, model.embedding, (CODE, DOC))
     data = with_sequence(data, model.sequence, model.embedding)
+    if chosen.called is not None:
+        evidence = read_evidence(chosen.called, [each.id for each in data.examples])
+        data = replace(data, callees=partial(learn_callees, embedding=model.embedding, evidence=evidence, seed=0))
     if not data.development:
         raise InputError(f"{chosen.texts}: has no development set, which every table needs")
     for name, table in TABLES.items():

@@ -6,7 +6,7 @@ data = prepare(examples, words, embedding, [CODE, DOC])
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from crystalperf.indexer.classify import FIELDS, Cut, cut_words, embed_texts
+from crystalperf.indexer.classify import FIELDS, Cut, Head, cut_words, embed_texts
 from crystalperf.indexer.embed import Embedding, Ids, Words
 from crystalperf.indexer.labels.reserve import FRAMEWORKS, is_reserved
 from crystalperf.indexer.sequence import SequenceHead, read, sequences
@@ -118,6 +118,11 @@ class Recipe:
     embedding: float = 5e-4
 
 
+LearnCallees = Callable[["Prepared", Ids, Labels, tuple[Head, Head]], tuple[Floats, Floats]]
+"""From training rows, all labels and the heads trained on them: the weights of typed callees, and the features of all
+examples (indexer.callees)."""
+
+
 @dataclass(frozen=True)
 class Prepared:
     """Examples cut into words and embedded once, for all the trainings on parts of them."""
@@ -134,6 +139,7 @@ class Prepared:
     """(n, k) logits of a sequence head, zeros without one.  On its own training examples they are not a valid test."""
     undocumented: Floats
     """(n, k) the same without the examples' documentation."""
+    callees: LearnCallees | None = None
 
     def rows(self, *sets: str) -> Ids:
         """The examples of these sets."""

@@ -48,4 +48,4 @@ def _measured() -> dict[_Key, Floats]:
 
 def _shares(each: Measured) -> Floats:
     shares = np.array([getattr(each, resource) for resource in resources()], np.float32)
-    return shares / shares.sum()
+    return np.asarray(shares / shares.sum(), np.float32)
