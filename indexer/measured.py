@@ -25,7 +25,7 @@ def measured_shares(functions: Sequence[Function]) -> dict[int, Floats]:
 
     A function has them if its text and its class are those of the measured one, in any version of its library.
     """
-    known = _measured()
+    known = measured_table()
     names = {name for name, _ in known}
     found = {}
     for number, each in enumerate(functions):
@@ -40,7 +40,7 @@ def _short(qualified_name: str) -> str:
 
 
 @cache
-def _measured() -> dict[_Key, Floats]:
+def measured_table() -> dict[_Key, Floats]:
     """The measured shares.  Functions that mostly waited for other threads have none: no resource was measured."""
     rows = [each for each in read_table(committed("measured"), Measured) if each.label in resources()]
     return {(_short(each.qualified_name), each.text_hash): _shares(each) for each in rows}

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -19,8 +20,11 @@ from tests.refusals import refused
 
 pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
 
+from crystalperf.indexer import measured
 from crystalperf.indexer.build import build
 from crystalperf.indexer.callgraph import resolve_calls
+from crystalperf.indexer.labels.functions import text_hash
+from crystalperf.indexer.labels.tables import Measured, write_table
 from crystalperf.indexer.parse import parse_file
 from crystalperf.indexer.sources import open_source
 from crystalperf.indexes import open_read_only, temporary
@@ -158,6 +162,53 @@ def test_a_model_of_other_resources_is_refused(tmp_path: Path) -> None:
         build("a-1", open_source("a-1", [SOURCES]), output=tmp_path / "i", classifier=classifier)
 
 
+def test_measured_functions_have_the_measured_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "source"
+    root.mkdir()
+    text = "def keep(path):\n    with open(path, 'w') as file:\n        file.write('x')"
+    waits = "def wait(event):\n    event.wait()"
+    (root / "store.py").write_text(f"{text}\n\n\n{waits}\n\n\ndef other(x):\n    return x\n")
+    row = {
+        "version": "1",
+        "first_line": 1,
+        "last_line": 3,
+        "deferred": 0.0,
+        "wall_ms": 1.0,
+        "runs": 3,
+        "tool": "strace",
+    }
+    kept = Measured(
+        "m0",
+        "store",
+        file="store.py",
+        qualified_name="store.keep",
+        text_hash=text_hash([text]),
+        label="disk",
+        cpu=0.1,
+        disk=0.7,
+        net=0.0,
+        wait=0.2,
+        **row,
+    )  # type: ignore[arg-type]
+    waiting = replace(kept, id="m1", qualified_name="store.wait", text_hash=text_hash([waits]), label="wait")
+    write_table(tmp_path / "measured.tsv", Measured, [kept, waiting])
+    monkeypatch.setattr(measured, "committed", lambda _name: tmp_path / "measured.tsv")
+    measured.measured_table.cache_clear()
+    try:
+        path = build(
+            "store-1", open_source("store-1", [root]), output=tmp_path / "i.duckdb", classifier=HashClassifier()
+        )
+    finally:
+        measured.measured_table.cache_clear()
+    with open_read_only(path, "index") as connection:
+        found = connection.execute(
+            "SELECT qualified_name, source, disk, confidence, decided_by FROM functions WHERE kind <> 'initialiser'"
+            " ORDER BY function_id"
+        ).fetchall()
+    assert found[0] == ("store.keep", "measured", pytest.approx(0.875), pytest.approx(0.875), None)
+    assert [each[:2] for each in found[1:]] == [("store.wait", "model"), ("store.other", "model")]
+
+
 def test_only_unambiguous_calls_are_resolved() -> None:
     file = parse_file(
         b"""
@@ -198,6 +249,7 @@ import sys
 sys.path[:0] = {paths!r}
 from pathlib import Path
 from tests.hash_classifier import HashClassifier
+from crystalperf.indexer import measured
 from crystalperf.indexer.build import build
 from crystalperf.indexer.sources import open_source
 print("ready", flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,13 @@ pytest.importorskip("torch", reason="the indexer extra is not installed")
 
 from crystalperf.indexer.baselines.called import ruled
 from crystalperf.indexer.callees import fit_callees, read_evidence
-from crystalperf.indexer.evidence import FEATURES, OF_LABELS, Called, Callees, callees_of
+from crystalperf.indexer.evidence import FEATURES, NO_DEVICE, OF_LABELS, OTHERS, Called, Callees, callees_of
 from crystalperf.indexer.examples import Example
 from crystalperf.indexer.labels.called import collect
+from crystalperf.indexer.modelfile import load
 from crystalperf.indexer.typed import Meaning
 from crystalperf.indexer.vectors import FunctionText
+from crystalperf.indexes.resources import resources
 
 pytestmark = pytest.mark.later
 
@@ -83,6 +86,33 @@ def test_a_namesake_counts_or_else_the_only_callee() -> None:
     assert (of_both["namesake disk"], of_both["namesake net"]) == (pytest.approx(0.7), 0)
     assert (of_only["namesake disk"], of_only["namesake net"]) == (0, pytest.approx(0.9))
     assert (of_both["largest net"], of_both["mean net"]) == (pytest.approx(0.9), pytest.approx(0.45))
+
+
+def test_what_decided_a_label_is_an_api_a_callee_or_the_lack_of_devices() -> None:
+    calls = {0: Callees((), (3, 4)), 1: Callees(("net",), (3,)), 2: Callees((), (), 2)}
+    found = Called.of(calls, ["a", "b", "c", "d", "e"])
+    labels = np.array([[1, 0, 0]] * 3 + [[0.5, 0.4, 0.1], [0.2, 0.8, 0]], np.float32)
+    decided = {0: "disk", 1: "net", 2: "net"}
+    assert found.deciders(labels, decided) == {0: 4, 1: "net API", 2: OTHERS}
+    assert found.deciders(labels, {0: "cpu", 1: "disk"}) == {0: NO_DEVICE, 1: 3}
+    assert not found.without().typed.any()
+
+
+def test_a_model_says_which_callee_changed_the_label_of_a_function() -> None:
+    model = load()
+    texts = [
+        FunctionText("def send(self): return self.helper(1)", "", "python", "a.B.send", "B", "a", ("helper",)),
+        FunctionText("def helper(self, n): return n + 1", "", "python", "a.B.helper", "B", "a", ()),
+    ]
+    judged = model.judge(texts)
+    weights = np.zeros((len(FEATURES), 3), np.float32)
+    weights[FEATURES.index("calls a net API")] = [-50, -50, 50]
+    fixed = replace(model, callees=weights)
+    calls = Called.of({1: Callees(("net",))}, ["send", "helper"])
+    found = fixed.vectors(judged, lambda: calls)
+    assert found.deciders == {1: "net API"}
+    assert found.combined[1].argmax() == resources().index("net")
+    assert fixed.vectors(judged).deciders == {}
 
 
 @pytest.fixture
