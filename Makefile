@@ -5,7 +5,7 @@
 # dist       build and check sdist and wheel in dist/; `make wheels` builds those of a release (RELEASING.md)
 # docs       build the documentation into site/; `make docs-serve` shows it while you write
 # lint       check format, style, imports, types and words
-# texts      extract the labelled functions' texts from the libraries' sources (downloads about 1 GB), for the tables
+# texts      extract the labelled functions' texts and callees from the libraries (downloads about 2 GB), for the tables
 # page       build the page's script and style from web/ (Node 20 and npm); commit the result
 # pictures   draw the chart and take the pictures of the page in docs/pictures (Debian's chromium)
 # table-NAME print a table of docs/classifiers.md: development folds measured languages words noise lengths mistakes front baselines encoder
@@ -107,9 +107,10 @@ labels: $(VENV)/ready-all
 	$(BIN)/python -m lab.score.readings --write docs/dataset.md
 
 texts: $(VENV)/ready-all
-	@$(BIN)/python -m crystalperf.indexer.labels.fetch $(LIBRARIES)
-	$(BIN)/python -m crystalperf.indexer.labels.rebuild $(LIBRARIES) --draws 12 -o $(LIBRARIES)/texts.jsonl
+	@$(BIN)/python -m crystalperf.indexer.labels.fetch $(LIBRARIES) --jars $(LIBRARIES)/jars
+	$(BIN)/python -m crystalperf.indexer.labels.rebuild $(LIBRARIES) -o $(LIBRARIES)/texts.jsonl
 	$(BIN)/python -m crystalperf.indexer.labels.rebuild $(LIBRARIES) --measured -o $(LIBRARIES)/measured.jsonl
+	$(BIN)/python -m crystalperf.indexer.labels.called --texts $(LIBRARIES)/texts.jsonl $(LIBRARIES)/measured.jsonl --sources $(LIBRARIES) --jars $(LIBRARIES)/jars -o $(LIBRARIES)/called.jsonl
 
 table-baselines: $(VENV)/ready-all
 	@$(BIN)/python -m crystalperf.indexer.baselines --texts $(LIBRARIES)/texts.jsonl --sources $(LIBRARIES)
@@ -118,7 +119,7 @@ table-encoder: $(VENV)/ready-all
 	@$(BIN)/python -m crystalperf.indexer.baselines.encoder --texts $(LIBRARIES)/texts.jsonl --sources $(LIBRARIES) --encoder $(ENCODER)
 
 table-%: $(VENV)/ready-all
-	@$(BIN)/python -m crystalperf.indexer.evaluate --texts $(LIBRARIES)/texts.jsonl --measured $(LIBRARIES)/measured.jsonl --table $*
+	@$(BIN)/python -m crystalperf.indexer.evaluate --texts $(LIBRARIES)/texts.jsonl --measured $(LIBRARIES)/measured.jsonl --called $(LIBRARIES)/called.jsonl --table $*
 
 check-machine:
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed, and $(PYTHON) was not found: install it, or name it with PYTHON=…" >&2; exit 1; }
