@@ -129,12 +129,12 @@ def test_accuracy_is_by_time_and_by_function() -> None:
             scored("jdk-17", 4000.0, ("cpu", "cpu", "cpu"), "cpu"),
         ]
     )
-    decide, read, share, by_time, by_function, agree, _, wait, unsettled, missing = cells_of(text, "Spark")
+    decide, read, share, by_time, by_function, agree, _, wait, undecided, missing = cells_of(text, "Spark")
     assert (decide, read, share) == ("5", "4", "95.0")
     assert (by_time.split()[0], by_function.split()[0]) == ("75.0", "50.0")
     assert by_time.endswith("(0–100)")
     assert agree == "73.7"  # 7000 of 9500
-    assert (wait.split()[0], unsettled.split()[0], missing) == ("1", "1", "0")
+    assert (wait.split()[0], undecided.split()[0], missing) == ("1", "1", "0")
     assert cells_of(text, "libraries")[3].split()[0] == "100.0"
     assert cells_of(text, "all")[3].split()[0] == "83.3"
     assert cells_of(text, "Flink") == ["0", "0", "", "", "", "", "", "0", "0", "0"]

@@ -53,7 +53,7 @@ class Decider:
         state_ms: the thread's state decided it: it ran or waited for a CPU, so it counts as `cpu` with any label.
         example: frames of the stack with most `ms`, leaf first.
         recordings: number of runs with such stacks.
-        readable: whether its file is none of the reserve, and its source was found; else the next three are empty.
+        readable: whether its label decides time, and its file is found and not reserved; else the next three are empty.
         text_hash: of its source lines, as in indexer.labels.functions.
     """
 
@@ -221,7 +221,7 @@ def _stated(connection: duckdb.DuckDBPyConnection, run: Path) -> Iterator[_Time]
 
 
 def _functions(keys: Iterable[Key]) -> dict[Key, Decider]:
-    """What indexes have on functions, without times."""
+    """The rows of functions in their indexes, with times of 0."""
     by_index: dict[str, list[str]] = defaultdict(list)
     for index_name, symbol in keys:
         by_index[index_name].append(symbol)
@@ -245,10 +245,14 @@ def _functions(keys: Iterable[Key]) -> dict[Key, Decider]:
 
 
 def with_texts(found: Sequence[Decider], say: Callable[[str], None] = lambda _: None) -> list[Decider]:
-    """The functions with their texts, those with one first; reserved ones get none, and their files are not parsed."""
+    """The functions with their texts, those with one first.
+
+    Functions whose label decides no time get none; reserved ones neither, and their files are not parsed.
+    """
     texts: dict[Key, Decider] = {}
-    for index_name in dict.fromkeys(each.index for each in found):
-        wanted = [each for each in found if each.index == index_name and not is_held_out(index_name, each.file)]
+    open_ = [each for each in found if each.ms > 0 and not is_held_out(each.index, each.file)]
+    for index_name in dict.fromkeys(each.index for each in open_):
+        wanted = [each for each in open_ if each.index == index_name]
         try:
             its = _texts(index_name, wanted)
         except CrystalPerfError as error:
@@ -266,8 +270,6 @@ def _texts(index_name: str, wanted: Sequence[Decider]) -> Sequence[Decider]:
     """The wanted functions of an index that its source has at their place."""
     places = {(each.file, each.first_line, each.last_line, each.qualified_name): each for each in wanted}
     files = {each.file for each in wanted}
-    if not files:
-        return []
     source = source_at_hand(index_name) or known_source(index_name, [])
     lines: dict[str, list[str]] = {}
 

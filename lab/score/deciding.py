@@ -52,7 +52,7 @@ class Row:
         text_hash: of its source lines (indexer.labels.functions.text_hash); empty if nobody may read it.
         ms: the task time that its label decides.
         sure_a: as in Reading; 0 if nobody read it, and then the readers' labels are empty.
-        label: the label of both readers, or the one that settled their difference; else empty.
+        label: the label of both readers, or that of a third reading where they differ; else empty.
     """
 
     index: str
@@ -77,7 +77,7 @@ class Scored:
 
     @property
     def counts(self) -> bool:
-        """Whether the accuracy counts it: `wait` is no label of an index."""
+        """Whether the accuracy counts it: an index never has the label `wait`."""
         return self.row.label not in ("", "wait") and self.indexed != ""
 
     @property
@@ -238,7 +238,7 @@ def report(scored: Sequence[Scored]) -> str:
     """Accuracy of labels and agreement of readers by group, and the costliest mistakes, as Markdown."""
     lines = head(
         "functions of | >decide | >read | >their share of time, % | >right by time, % | >right by function, %"
-        " | >readers agree by time, % | >κ | >`wait` | >unsettled | >not in the index"
+        " | >readers agree by time, % | >κ | >`wait` | >undecided | >not in the index"
     )
     for name in ("all", "Spark", "Flink", "Python and training", "libraries"):
         its = [each for each in scored if name in ("all", group_of(each.row.index))]
