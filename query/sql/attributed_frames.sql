@@ -4,7 +4,7 @@
 -- the topmost one of a library, unless the thread waits, for instance for a connection: then its purpose is unknown.
 --
 -- reads   stack_frames(stack_id, depth, frame_id)      depth 0 is the leaf
---         frames(frame_id, class_name, method, line, role, device)     device: disk or net where the JDK calls the kernel, cpu where a library compresses, decrypts or sums
+--         frames(frame_id, class_name, method, line, role, device)     device: disk or net where the JDK calls the kernel, cpu where a library compresses, encrypts or computes a checksum
 --         resolved(frame_id, index_name, symbol, one column per resource)
 --
 -- one row per stack:

@@ -67,7 +67,7 @@ CODEC_CALLS = (
     r"|java\.util\.zip\.(Deflater|Inflater|Adler32|CRC32C?)|java\.security\.MessageDigest|javax\.crypto)[.$]"
     r"|^lib(lz4|snappyjava|zstd|z|crypto)\b"
 )
-"""Pattern of class and method where a library compresses, decrypts or sums.  A thread that runs below such a frame
+"""Pattern of class and method where a library compresses, encrypts or computes a checksum.  A thread that runs below such a frame
 computes, even if its caller reads or writes."""
 
 _SHADED = re.compile(r"(?:^|\.)(?:shaded|shade|relocated|repackaged|thirdparty)\.(?P<original>.+)")
