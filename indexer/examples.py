@@ -42,6 +42,7 @@ class Example:
     weight: float
     """Sampling weight that restores the natural mix of a development set."""
     id: str = ""
+    first_line: int = 0
 
 
 def read_examples(path: Path, has_training: bool = True) -> list[Example]:
@@ -93,6 +94,7 @@ class _Record(msgspec.Struct):
     class_name: str | None
     callees: tuple[str, ...]
     id: str = ""
+    first_line: int = 0
 
 
 def _example(record: _Record, label: int) -> Example:
@@ -105,7 +107,9 @@ def _example(record: _Record, label: int) -> Example:
         record.package,
         record.callees,
     )
-    return Example(function, label, record.set, record.library, record.file, record.weight, record.id)
+    return Example(
+        function, label, record.set, record.library, record.file, record.weight, record.id, record.first_line
+    )
 
 
 @dataclass(frozen=True)

@@ -67,8 +67,8 @@ CODEC_CALLS = (
     r"|java\.util\.zip\.(Deflater|Inflater|Adler32|CRC32C?)|java\.security\.MessageDigest|javax\.crypto)[.$]"
     r"|^lib(lz4|snappyjava|zstd|z|crypto)\b"
 )
-"""Pattern of class and method where a library compresses, encrypts or computes a checksum.  A thread that runs below such a frame
-computes, even if its caller reads or writes."""
+"""Pattern of class and method where a library compresses, encrypts or computes a checksum.  A thread that runs below
+such a frame computes, even if its caller reads or writes."""
 
 _SHADED = re.compile(r"(?:^|\.)(?:shaded|shade|relocated|repackaged|thirdparty)\.(?P<original>.+)")
 # Packages that builds relocate under their own: org.apache.hive.com.google.common, shaded.parquet.it.unimi.dsi.
