@@ -48,7 +48,7 @@ OF_DISTANCES = (
 FEATURES = (*OF_LABELS, *OF_DISTANCES)
 
 NO_DEVICE, OTHERS = "no device in callees", "callees of other packages"
-"""What decides a label if it is neither a callee in the index nor a device API."""
+"""Reasons for a label other than a callee in the index or a device API."""
 
 _MANY = np.float32(np.log(20))
 
@@ -144,7 +144,7 @@ class Called:
         return Called.of({}, [""] * len(self.typed))
 
     def deciders(self, labels: Floats, decided: Mapping[int, str]) -> dict[int, int | str]:
-        """What gave functions, by number, these labels: a callee, by number; `disk API` or `net API` for one that is
+        """The reasons for labels of functions, by number: a callee, by number; `disk API` or `net API` for one that is
         called directly; NO_DEVICE; or OTHERS.  `labels` are the (n, k) probabilities of all functions."""
         order = np.argsort(self.callers, kind="stable")
         callers, callees = self.callers[order], self.callees[order]

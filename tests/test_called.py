@@ -88,7 +88,7 @@ def test_a_namesake_counts_or_else_the_only_callee() -> None:
     assert (of_both["largest net"], of_both["mean net"]) == (pytest.approx(0.9), pytest.approx(0.45))
 
 
-def test_what_decided_a_label_is_an_api_a_callee_or_the_lack_of_devices() -> None:
+def test_an_api_a_callee_or_the_lack_of_devices_decides_a_label() -> None:
     calls = {0: Callees((), (3, 4)), 1: Callees(("net",), (3,)), 2: Callees((), (), 2)}
     found = Called.of(calls, ["a", "b", "c", "d", "e"])
     labels = np.array([[1, 0, 0]] * 3 + [[0.5, 0.4, 0.1], [0.2, 0.8, 0]], np.float32)

@@ -84,7 +84,9 @@ def table(texts: Sequence[Path], called: Path, hard: str, seeds: int, model: Poo
     is_hard = np.array([each.id.startswith(hard) for each in examples])
     runs = [{learned: _answers(bench, is_hard, learned, seed) for learned in (False, True)} for seed in range(seeds)]
     measures = ("accuracy %", "change", "macro-F1 %", "Brier")
-    print("| tested on | arm | " + " | ".join([*measures, *(f"{each} with hard functions" for each in measures)]) + " |")
+    print(
+        "| tested on | arm | " + " | ".join([*measures, *(f"{each} with hard functions" for each in measures)]) + " |"
+    )
     print("|---" * 10 + "|")
     for tested, (rows, weights) in _tests(data, is_hard).items():
         labels = data.labels[rows]
