@@ -22,7 +22,7 @@ FUNCTION = (
     "INSERT INTO functions BY NAME SELECT {id} AS function_id, 'tiny {version} a/B#{name}().' AS symbol, 'java' AS"
     " language, 'method' AS kind, 'a.B.{name}' AS qualified_name, 'a' AS package, 'B' AS class_name, 'a/B.java' AS"
     " file, {id} * 10 AS first_line, {id} * 10 + 5 AS last_line, 'ab' AS text_hash, 30 AS code_chars, 0 AS doc_chars,"
-    " {cpu} AS cpu, {disk} AS disk, 0 AS net, 0.9 AS confidence"
+    " {cpu} AS cpu, {disk} AS disk, 0 AS net, 0.9 AS confidence, 'model' AS source"
 )
 
 Answer = Callable[..., tuple[int, str, str]]
