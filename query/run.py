@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from shutil import copyfile
@@ -20,6 +20,7 @@ from crystalperf import indexes as contract
 from crystalperf.indexes import guard, store
 from crystalperf.indexes.cache import spare_folder
 from crystalperf.indexes.errors import CrystalPerfError, InputError, NoAnswerError, SettingError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.temporary import building_folder
 from crystalperf.query.advise import configurations, machine_prices, verdict
 from crystalperf.query.advise.candidates import candidates
@@ -761,7 +762,7 @@ def _check_different(runs: Sequence[Run], names: Sequence[str]) -> None:
         seen[run.path] = name
 
 
-@dataclass(frozen=True)
+@frozen
 class Other:
     """Another run of the same job: a name for it, and its resources that its log does not record (KEY=VALUE)."""
 

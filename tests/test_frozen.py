@@ -365,3 +365,17 @@ def test_threads_may_make_the_first_instances_at_once() -> None:
                 assert [each.x9 for each in found] == [9] * workers
     finally:
         sys.setswitchinterval(interval)
+
+
+def test_every_frozen_class_of_the_project_can_be_finished() -> None:
+    unfinished = 0
+    for folder in ("indexes", "query"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if "import frozen" in path.read_text():
+                module = import_module(".".join(("crystalperf", *path.relative_to(ROOT).with_suffix("").parts)))
+                for each in vars(module).values():
+                    if isinstance(each, type) and each.__module__ == module.__name__ and is_dataclass(each):
+                        assert _finished(each)
+                        assert inspect.signature(each) is not None
+                        unfinished += 1
+    assert unfinished > 100
