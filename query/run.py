@@ -25,8 +25,6 @@ from crystalperf.indexes.temporary import building_folder
 from crystalperf.query.advise import configurations, machine_prices, verdict
 from crystalperf.query.advise.candidates import candidates
 from crystalperf.query.advise.tuning import Tuner
-from crystalperf.query.compare.compare import Given
-from crystalperf.query.compare.compare import compared as compared_sides
 from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.diagnose import diagnosed
 from crystalperf.query.diagnose.stage_statistics import Diagnosis
@@ -60,7 +58,6 @@ from crystalperf.query.results.answers import (
     Verdict,
     WorkerSize,
 )
-from crystalperf.query.results.comparison import Comparison
 from crystalperf.query.results.recommendations import Candidate
 from crystalperf.query.results.refusals import InvalidQuestion, Refusal, RefusedError
 from crystalperf.query.results.tuning import Goal, Tuning
@@ -78,6 +75,7 @@ if TYPE_CHECKING:
 
     from crystalperf.query.frameworks.registry import Settings
     from crystalperf.query.ledger.matching import KnownRun
+    from crystalperf.query.results.comparison import Comparison
     from crystalperf.query.results.comparison_page import ComparisonPage
     from crystalperf.query.results.ledger import Ledger
     from crystalperf.query.results.page import PageData
@@ -648,6 +646,8 @@ def compare(
     every run to compare, as in Run.debug().  `progress` receives a short description of each step.  Raises InputError
     if the runs are of different frameworks, or if one is given twice.
     """
+    from crystalperf.query.compare.compare import Given
+    from crystalperf.query.compare.compare import compared as compared_sides
     from crystalperf.query.ledger.recall import recalled
 
     one, other = ([Given(each.run, each.name, scope) for each in _listed_runs(side)] for side in (before, after))
@@ -728,6 +728,8 @@ def comparison_page(
     `answer` is the comparison of these runs, if already computed.  With `redact`, names are replaced by pseudonyms as
     in Run.redacted(), by the same ones in all runs.
     """
+    from crystalperf.query.compare.compare import Given
+    from crystalperf.query.compare.compare import compared as compared_sides
     from crystalperf.query.ledger.recall import recalled
     from crystalperf.query.page.comparison import comparison_page as page_of
 

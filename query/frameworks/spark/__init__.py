@@ -2,7 +2,7 @@
 
 files.py        recognises event logs, and groups the parts of one log
 log/            lines to typed events, events to a collected run, that to Spark's own tables
-trace.py        those as a trace of the core
+trace.py        those as a trace of the core; raw.py: Spark's own tables (schema.sql)
 frames.py       roles of frames, executors of processes
 engines.py      engines that run operators instead of Spark; fallbacks.py: operators that stayed on the JVM
 names.py        names of operators in plans, generated code and classes; sql_operators.py: task time by operator

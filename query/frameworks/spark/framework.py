@@ -21,19 +21,27 @@ from crystalperf.query.frameworks.spark import (
     names,
     partitions,
     private,
+    raw,
     results,
     rules,
     scheduling,
     setup,
     sql_operators,
-    trace,
     tunable,
     waits,
 )
 from crystalperf.query.frameworks.spark.python import worker_frames
+from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.trace.contract import Trace
 from crystalperf.query.trace.records import Problems, RunTables
 from crystalperf.query.trace.vocabulary import Vocabulary
+
+
+def _read_log(log: LogFile) -> Trace:
+    """See trace.read_log; the reader of logs is imported only for a log."""
+    from crystalperf.query.frameworks.spark import trace
+
+    return trace.read_log(log)
 
 
 def _served(address: str, app: str | None, folder: Path, progress: Callable[[str], None]) -> Path | None:
@@ -57,10 +65,10 @@ SPARK = Framework(
     title="Spark",
     reader=Reader(
         recognise=files.recognise,
-        read=trace.read_log,
+        read=_read_log,
         gather=files.gather,
         marks=files.MARKS,
-        raw=trace.raw_tables,
+        raw=raw.raw_tables,
         private=private.PATTERNS,
         served=_served,
         interactive=interactive.interactive,
