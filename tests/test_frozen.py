@@ -379,3 +379,13 @@ def test_every_frozen_class_of_the_project_can_be_finished() -> None:
                         assert inspect.signature(each) is not None
                         unfinished += 1
     assert unfinished > 100
+
+
+def test_the_documentation_shows_their_parameters(made: Any, tmp_path: Path) -> None:
+    griffe = pytest.importorskip("griffe")
+    extensions = griffe.load_extensions(str(ROOT / "docs" / "site" / "frozen.py"))
+    loader = griffe.GriffeLoader(search_paths=[tmp_path], allow_inspection=False, extensions=extensions)
+    classes = loader.load("frozen_classes")
+    for name in ("Sub", "Keywords", "OfPlain"):
+        shown = [each.name for each in classes[name].parameters]
+        assert shown == ["self", *inspect.signature(getattr(made, name)).parameters]
