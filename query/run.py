@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from shutil import copyfile
@@ -20,12 +20,11 @@ from crystalperf import indexes as contract
 from crystalperf.indexes import guard, store
 from crystalperf.indexes.cache import spare_folder
 from crystalperf.indexes.errors import CrystalPerfError, InputError, NoAnswerError, SettingError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.temporary import building_folder
 from crystalperf.query.advise import configurations, machine_prices, verdict
 from crystalperf.query.advise.candidates import candidates
 from crystalperf.query.advise.tuning import Tuner
-from crystalperf.query.compare.compare import Given
-from crystalperf.query.compare.compare import compared as compared_sides
 from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.diagnose import diagnosed
 from crystalperf.query.diagnose.stage_statistics import Diagnosis
@@ -59,7 +58,6 @@ from crystalperf.query.results.answers import (
     Verdict,
     WorkerSize,
 )
-from crystalperf.query.results.comparison import Comparison
 from crystalperf.query.results.recommendations import Candidate
 from crystalperf.query.results.refusals import InvalidQuestion, Refusal, RefusedError
 from crystalperf.query.results.tuning import Goal, Tuning
@@ -77,6 +75,7 @@ if TYPE_CHECKING:
 
     from crystalperf.query.frameworks.registry import Settings
     from crystalperf.query.ledger.matching import KnownRun
+    from crystalperf.query.results.comparison import Comparison
     from crystalperf.query.results.comparison_page import ComparisonPage
     from crystalperf.query.results.ledger import Ledger
     from crystalperf.query.results.page import PageData
@@ -647,6 +646,8 @@ def compare(
     every run to compare, as in Run.debug().  `progress` receives a short description of each step.  Raises InputError
     if the runs are of different frameworks, or if one is given twice.
     """
+    from crystalperf.query.compare.compare import Given
+    from crystalperf.query.compare.compare import compared as compared_sides
     from crystalperf.query.ledger.recall import recalled
 
     one, other = ([Given(each.run, each.name, scope) for each in _listed_runs(side)] for side in (before, after))
@@ -727,6 +728,8 @@ def comparison_page(
     `answer` is the comparison of these runs, if already computed.  With `redact`, names are replaced by pseudonyms as
     in Run.redacted(), by the same ones in all runs.
     """
+    from crystalperf.query.compare.compare import Given
+    from crystalperf.query.compare.compare import compared as compared_sides
     from crystalperf.query.ledger.recall import recalled
     from crystalperf.query.page.comparison import comparison_page as page_of
 
@@ -761,7 +764,7 @@ def _check_different(runs: Sequence[Run], names: Sequence[str]) -> None:
         seen[run.path] = name
 
 
-@dataclass(frozen=True)
+@frozen
 class Other:
     """Another run of the same job: a name for it, and its resources that its log does not record (KEY=VALUE)."""
 

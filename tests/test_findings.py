@@ -36,7 +36,6 @@ from crystalperf.query.execution.intervals import merged
 from crystalperf.query.execution.load import load
 from crystalperf.query.frameworks import Advisor, Frames, Framework, Reader, Setup
 from crystalperf.query.frameworks.registry import frameworks
-from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.frameworks.spark.findings import (
     EvenFiles,
     GiveSchema,
@@ -46,6 +45,7 @@ from crystalperf.query.frameworks.spark.findings import (
     SplitKeys,
     SplittableFiles,
 )
+from crystalperf.query.frameworks.spark.framework import SPARK
 from crystalperf.query.frameworks.spark.rules import RULES, compiling, few_tasks_advice, uneven_advice
 from crystalperf.query.results.advice import (
     AvoidSpilling,

@@ -12,10 +12,10 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.query.attribution.code.decide import NumberedStacks
-from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.frameworks.spark.advise.partitions import _fewer
 from crystalperf.query.frameworks.spark.findings import SmallFiles
 from crystalperf.query.frameworks.spark.frames import annotate
+from crystalperf.query.frameworks.spark.framework import SPARK
 from crystalperf.query.frameworks.spark.log.collect import _source
 from crystalperf.query.frameworks.spark.recommendations import (
     AskForPartitions,

@@ -17,8 +17,9 @@ import pytest
 import crystalperf as cp
 from crystalperf.indexes.errors import InputError, SettingError
 from crystalperf.query.frameworks import Framework, Job
-from crystalperf.query.frameworks.flink import FLINK, chained_operators, frames
+from crystalperf.query.frameworks.flink import chained_operators, frames
 from crystalperf.query.frameworks.flink.assumptions import RecordsRespread, SingleSubtasksKept
+from crystalperf.query.frameworks.flink.framework import FLINK
 from crystalperf.query.frameworks.flink.trace import read_archive
 from crystalperf.query.inputs.containers import LogFile, Part
 from crystalperf.query.results.assumptions import NoInterval

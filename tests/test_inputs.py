@@ -6,6 +6,8 @@ import gzip
 import os
 import re
 import shutil
+import subprocess
+import sys
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
@@ -52,6 +54,25 @@ def listed(error: InputError) -> str:
 
 def parts(inputs: Inputs) -> list[str]:
     return [os.path.basename(part.member or part.path) for part in choose(inputs).log.parts]
+
+
+LOADED = """
+import sys
+from crystalperf.query.inputs.discover import discover
+found = discover([sys.argv[1]])
+print(*sorted(name for name in sys.modules if name.rpartition(".")[2] in ("framework", "files", "findings")))
+"""
+
+
+def test_recognising_files_loads_one_framework_in_full(tmp_path: Path) -> None:
+    shutil.copy(DATA / "q9-first-lines.lz4", tmp_path / "log")
+    (tmp_path / "run.json").write_text('{"seconds": 1}')
+    done = subprocess.run([sys.executable, "-c", LOADED, str(tmp_path)], capture_output=True, text=True, check=True)
+    loaded = [each.removeprefix("crystalperf.query.") for each in done.stdout.split()]
+    assert [each for each in loaded if each.endswith(".framework")] == ["frameworks.spark.framework"]
+    recognising = {f"frameworks.{each}.files" for each in ("flink", "spark", "ml.jax", "ml.mxnet", "ml.pytorch")}
+    assert recognising <= set(loaded)
+    assert [each for each in loaded if re.fullmatch(r"frameworks.*\.findings", each)] == ["frameworks.spark.findings"]
 
 
 def test_content_decides_not_names(tmp_path: Path) -> None:

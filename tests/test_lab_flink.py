@@ -14,7 +14,7 @@ import pytest
 import crystalperf as cp
 from crystalperf.query.execution.load import load
 from crystalperf.query.execution.stream import Hop, Station, Stream
-from crystalperf.query.frameworks.flink import FLINK
+from crystalperf.query.frameworks.flink.framework import FLINK
 from crystalperf.query.frameworks.flink.remarks import Helpers
 from crystalperf.query.results.advice import MoreCpu
 from crystalperf.query.results.assumptions import AddedSlots

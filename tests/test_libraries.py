@@ -39,7 +39,7 @@ from crystalperf.query.attribution.code.libraries import (
     unknown_code,
 )
 from crystalperf.query.diagnose.not_recorded import index_of
-from crystalperf.query.frameworks.spark import SPARK
+from crystalperf.query.frameworks.spark.framework import SPARK
 from crystalperf.query.lookup.frames import resolve_frames
 from crystalperf.query.results.not_recorded import CodeUnlabelled
 from crystalperf.query.results.words import Words

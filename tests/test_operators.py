@@ -13,7 +13,7 @@ import pytest
 from crystalperf.indexes.resources import resources
 from crystalperf.indexes.schema import table as schema_table
 from crystalperf.query.attribution.code.decide import attributed_frames
-from crystalperf.query.frameworks.spark import SPARK
+from crystalperf.query.frameworks.spark.framework import SPARK
 from crystalperf.query.frameworks.spark.names import of_frame, of_node, title
 from crystalperf.query.frameworks.spark.sql_operators import Node, Sampled, by_metrics, by_samples, nodes_of, plans
 from crystalperf.query.frameworks.spark.trace import read_log

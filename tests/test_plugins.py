@@ -18,7 +18,7 @@ from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.execution.scheduling import Policy, Waiting
 from crystalperf.query.frameworks import Frames, Framework, Reader
 from crystalperf.query.frameworks.registry import frameworks
-from crystalperf.query.frameworks.spark import SPARK
+from crystalperf.query.frameworks.spark.framework import SPARK
 from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.inputs.discover import discover
 from crystalperf.query.inputs.files import Head, LogPart

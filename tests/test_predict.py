@@ -28,8 +28,8 @@ from crystalperf.query.execution.scenario import parse_settings as parse
 from crystalperf.query.execution.scheduling import FIRST_COME
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.execution.volumes import no_volumes
-from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.frameworks.spark.assumptions import LargeKeyKept, StagesReplanned
+from crystalperf.query.frameworks.spark.framework import SPARK
 from crystalperf.query.frameworks.spark.partitions import replan
 from crystalperf.query.frameworks.spark.scheduling import JobBarriers
 from crystalperf.query.predict.estimate import predict

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from crystalperf.query.frameworks.flink import FLINK
-from crystalperf.query.frameworks.spark import SPARK
+from crystalperf.query.frameworks.flink.framework import FLINK
+from crystalperf.query.frameworks.spark.framework import SPARK
 from crystalperf.query.page import grid
 from crystalperf.query.run import Run
 from crystalperf.query.runfile.pseudonyms import LITERAL, Pseudonyms

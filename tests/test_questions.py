@@ -18,8 +18,8 @@ from crystalperf.query.execution.scheduling import remaining_path_ms
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.execution.volumes import no_volumes
 from crystalperf.query.frameworks import Framework
-from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.frameworks.spark.assumptions import StagesReplanned
+from crystalperf.query.frameworks.spark.framework import SPARK
 from crystalperf.query.frameworks.spark.partitions import configured
 from crystalperf.query.frameworks.spark.scheduling import JobBarriers
 from crystalperf.query.predict.estimate import predict

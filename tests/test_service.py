@@ -24,7 +24,7 @@ import pytest
 from httpx import Client
 
 from crystalperf.indexes.code_hash import code_hash
-from crystalperf.query.frameworks.spark import SPARK
+from crystalperf.query.frameworks.spark.framework import SPARK
 from crystalperf.query.run import Run
 from crystalperf.query.runfile import keeping
 from crystalperf.service import answers, state

@@ -9,7 +9,8 @@ import pytest
 
 from crystalperf.indexes.resources import CPU, DISK, NET, Resource, known, resources
 from crystalperf.indexes.schema import Table, table, tables
-from crystalperf.query.frameworks.spark.trace import DATA_LOCALITY, bounds, raw_tables, scope_id, stage_key, trace
+from crystalperf.query.frameworks.spark.raw import raw_tables
+from crystalperf.query.frameworks.spark.trace import DATA_LOCALITY, bounds, scope_id, stage_key, trace
 from crystalperf.query.trace.contract import Bounds, Edge, Scope, Stage, Task, Trace, Worker, of_rows
 from crystalperf.query.trace.records import Columns, Problem
 from crystalperf.query.trace.validate import validate

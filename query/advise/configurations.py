@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import Path
 
 from crystalperf.indexes.errors import SettingError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.advise.machine_prices import COLUMNS, Machine, read_machines
 from crystalperf.query.advise.search import Point
 from crystalperf.query.execution.scenario import parse_settings, settings_of
@@ -45,7 +45,7 @@ _LEAST, _MOST = 24, 160
 """Predictions of a search, at least and at most."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Limits:
     """The most that a configuration may ask for: slots and memory (bytes) of all workers, workers, input as a ratio,
     and the longest runtime; None where the recorded run sets it."""
@@ -57,7 +57,7 @@ class Limits:
     deadline_ms: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Prices:
     """A price list, and the recorded run's machine in it; one worker on each machine."""
 
@@ -65,7 +65,7 @@ class Prices:
     ran_on: Machine
 
 
-@dataclass(frozen=True)
+@frozen
 class Job:
     """A recorded run of the job to tune.
 
@@ -82,7 +82,7 @@ class Job:
     tasks: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Shape:
     """Workers, slots of each and the rest of a machine, as values; `per_hour` is its price, or its number of slots."""
 
@@ -91,7 +91,7 @@ class Shape:
     machine: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Grid:
     """The configurations of some runs of a job within the limits."""
 

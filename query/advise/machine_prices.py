@@ -16,11 +16,12 @@ import csv
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from crystalperf.indexes.errors import InputError, SettingError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.execution.scenario import size_of
 from crystalperf.query.results.answers import Choice, Offer, Prediction
 
@@ -37,7 +38,7 @@ _DURATION = re.compile(r"^(?P<number>[0-9]*\.?[0-9]+)\s*(?P<unit>ms|s|min|m|h|d)
 _UNIT_MS = {"ms": 1.0, "s": 1e3, "m": 6e4, "min": 6e4, "h": 3.6e6, "d": 8.64e7}
 
 
-@dataclass(frozen=True)
+@frozen
 class Machine:
     """A machine type.  `amounts` are by column, in bytes, bytes per second or counts; None for an empty cell."""
 
@@ -127,7 +128,7 @@ def duration_ms(text: str) -> float:
     return found
 
 
-@dataclass(frozen=True)
+@frozen
 class PriceRequest:
     """A request to predict the job on `workers` machines of a type, as the settings of a prediction."""
 

@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import Any
 
+from crystalperf.indexes.frozen import frozen
+
 Point = tuple[int, ...]
 """The number of a value for each dimension."""
 
@@ -31,7 +33,7 @@ Score = Any
 WIDTH = 3
 
 
-@dataclass(frozen=True)
+@frozen
 class Found:
     """The best point with its score, the number of scored points, and whether the search ended by itself."""
 

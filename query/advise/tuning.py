@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.advise.configurations import SHAPE, Grid, Job, Shape
 from crystalperf.query.advise.search import Found, Point, search
 from crystalperf.query.advise.usual_what_ifs import NOTICEABLE
@@ -27,7 +28,7 @@ HEADROOM = 2.0
 """A stream that saves cost sustains this many times its recorded rate, if it did before."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Tuner:
     """A search for the best configuration of a grid."""
 

@@ -14,11 +14,11 @@ sees threads in every state, time without any sample shows it too: then the samp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.trace.contract import Bounds
 from crystalperf.query.trace.records import Floats, Ints
@@ -27,7 +27,7 @@ PRIOR_SAMPLES_MS = 200.0
 """Weight of the stage's mixture that is added to a task's own samples: ten samples at 20 ms."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Recorded:
     """Recorded time of the tasks by resource, (tasks, resources + 1) in ms; the last column is unattributed time.
 

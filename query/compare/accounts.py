@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import duckdb
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import CPU, OTHER, with_other
 from crystalperf.query.diagnose.waiting import waiting, with_workers
 from crystalperf.query.execution.critical_path import Piece, fill
@@ -37,7 +38,7 @@ _IDS = re.compile(r"#\d+L?|\[plan_id=\d+\]|\bplan_id=\d+|@[0-9a-f]{4,}")
 _ATTEMPT = re.compile(r"(.*)\.\d+")
 
 
-@dataclass(frozen=True)
+@frozen
 class StageAccount:
     """One stage, all attempts together.
 
@@ -91,7 +92,7 @@ class StageAccount:
         return self.whole_ms / max(self.wall_ms * self.slots, 1.0)
 
 
-@dataclass(frozen=True)
+@frozen
 class Account:
     """A run's runtime: the sum of its stages' wall_ms and of wait_ms, by cause."""
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import OTHER
 from crystalperf.query.compare.accounts import (
     COLLECTION,
@@ -54,7 +54,7 @@ _OWN = (COMPUTE, COMPUTE_WAIT, COLLECTION, STARTING, OTHER)
 """Components that a worker of its own needs again when it replaces another."""
 
 
-@dataclass(frozen=True)
+@frozen
 class CauseEffect:
     """ms of one cause in one stage; `subject` distinguishes causes of one kind."""
 
@@ -64,7 +64,7 @@ class CauseEffect:
     pair: Pair
 
 
-@dataclass(frozen=True)
+@frozen
 class Sides:
     """Both accounts, the framework's part, and the settings that differ."""
 

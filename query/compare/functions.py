@@ -6,11 +6,11 @@ Times are those of one run, the mean over the runs of a side.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import OTHER
 from crystalperf.query.execution.sampled import UNKNOWN, WAITING, SampledRows, name_of, sampled
 from crystalperf.query.results.flame_difference import FunctionChange
@@ -28,7 +28,7 @@ DECIMALS = 1
 """Decimals of sampled times in ms: a sample represents about 20 ms."""
 
 
-@dataclass(frozen=True)
+@frozen
 class SampledFunctions:
     """The stacks of one run: its rows, the kinds of their columns, and the function of each stack."""
 
@@ -52,7 +52,7 @@ def sampled_functions(connection: duckdb.DuckDBPyConnection, execution: Executio
     return SampledFunctions(rows, kinds, [function[each] or "?" for each in rows.stacks.tolist()])
 
 
-@dataclass(frozen=True)
+@frozen
 class SidedRows:
     """Rows of the runs of both sides: the side of each (0 before, 1 after), its time by kind and its variance, each
     divided by the number of runs of its side."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Protocol
 
 import duckdb
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query import sql
 from crystalperf.query.compare.noise import Measure
 from crystalperf.query.results.answers import Debug, Header, Prediction, Sweep
@@ -31,7 +31,7 @@ class GatedRun(Protocol):
         """A read-only connection to its run file."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Metric:
     """A metric: its unit, and its meaning for a reader."""
 

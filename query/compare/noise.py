@@ -16,13 +16,13 @@ import io
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Literal
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.noise import Change, Difference, Source
 from crystalperf.query.trace.records import Floats
 
@@ -42,7 +42,7 @@ all others look noisy."""
 ANY = "*"
 
 
-@dataclass(frozen=True)
+@frozen
 class Spread:
     """The spread of repeated runs of a kind of job.
 

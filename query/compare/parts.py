@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import OTHER
 from crystalperf.query.compare.accounts import COLLECTION, COMPUTE, COMPUTE_WAIT, REPEATED, STARTING, StageAccount
 from crystalperf.query.compare.causes import SLOWER, CauseEffect, Sides
@@ -22,7 +22,7 @@ STAGES_SHOWN = 5
 Numbers = Callable[[StageAccount], float]
 
 
-@dataclass(frozen=True)
+@frozen
 class Evidence:
     """The effects of one cause, and both sides, as the numbers that its part shows."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from crystalperf.indexes.errors import InputError, SettingError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.compare.accounts import Account, account
 from crystalperf.query.compare.functions import SampledFunctions, sampled_functions
 from crystalperf.query.compare.pooling import scaled
@@ -48,7 +49,7 @@ class ComparableRun(Protocol):
         """The runtime under changed resources."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Given:
     """One run of a side, the name by which the user gave it, and the scope of it to compare."""
 
@@ -57,7 +58,7 @@ class Given:
     scope: str = ALL
 
 
-@dataclass(frozen=True)
+@frozen
 class Accounts:
     """The accounts of a run: by stage, of a run of repeated steps by operator, and of a stream by record.  Times are of
     the run, or of a mean step.  `functions` are its sampled stacks, None without samples."""

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.compare.causes import log_mean, log_ratio, netted
 from crystalperf.query.diagnose.comparer import OperatorAccount, OperatorPlace, StepAccount
 from crystalperf.query.results import step_comparison
@@ -47,7 +48,7 @@ _OWN: Mapping[OperatorPlace, Cause] = {"collective": "communication", "input": "
 _TINY_MS = 1e-6
 
 
-@dataclass(frozen=True)
+@frozen
 class StepSides:
     """Both sides' mean steps, and their operators in pairs; an operator that one side lacks takes no time there."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.sentences import Sentences
 from crystalperf.query.trace.vocabulary import Exhausted
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from crystalperf.query.results.remarks import Remark
 
 
-@dataclass(frozen=True)
+@frozen
 class Job:
     """A job to set up for recording.
 
@@ -37,7 +38,7 @@ class Job:
     version: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Setup:
     """The configuration with which a job records a log and samples.
 
@@ -53,7 +54,7 @@ class Setup:
     needs_folder: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Advisor:
     """A framework's own findings and recommendations, and the setup of its jobs.  All of it is optional."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.stream_comparison import StationSide, StreamMeasure, StreamSide
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ input       waiting for the next batch of input
 """
 
 
-@dataclass(frozen=True)
+@frozen
 class OperatorAccount:
     """One operator in a mean step, of one process; times are ms.
 
@@ -65,7 +66,7 @@ class OperatorAccount:
         return self.place, self.name
 
 
-@dataclass(frozen=True)
+@frozen
 class StepAccount:
     """A mean step of a run of repeated steps: its operators, whose path_ms sum to its length.
 
@@ -81,7 +82,7 @@ class StepAccount:
     processes: float | None
 
 
-@dataclass(frozen=True)
+@frozen
 class StreamAccount:
     """A stream: its figures, its stages by name in the order of the data flow, and the time to compare.
 
@@ -99,7 +100,7 @@ class StreamAccount:
         return sum(self.parts_ms.values())
 
 
-@dataclass(frozen=True)
+@frozen
 class Comparer:
     """A framework's part in comparing runs.  All of it is optional.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import duckdb
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import with_other
 from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution
@@ -16,7 +15,7 @@ MAX_HOSTS = 200
 """Maximum hosts of a stage that are compared; each is compared with all others."""
 
 
-@dataclass(frozen=True)
+@frozen
 class HostTime:
     """Median time on one resource of a stage's tasks on one host, and of its tasks on all other hosts."""
 

@@ -13,12 +13,13 @@ The bottleneck is conclusive if it is the same whether none of that time is miss
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import duckdb
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import OTHER
 from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.bottleneck import bottleneck_of
@@ -32,7 +33,7 @@ from crystalperf.query.results.missing import Missing, UnannouncedWorkers, Unend
 from crystalperf.query.trace.records import Floats
 
 
-@dataclass(frozen=True)
+@frozen
 class _Hidden:
     """An interval in which a share of a stage's time is unknown; `stage` None means time without a task."""
 
@@ -42,7 +43,7 @@ class _Hidden:
     stage: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class _Missing:
     """Missing data and the maximum time of the path that it may hide; `endless` if that has no bound."""
 

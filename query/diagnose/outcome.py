@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, get_args
 
 import duckdb
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query import sql
 from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.execution.critical_path import Piece
@@ -29,7 +30,7 @@ MAX_FAILURES = 20
 """Maximum failures of each kind that an outcome lists; tallies count all."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Scope:
     id: str
     kind: str
@@ -41,7 +42,7 @@ class _Scope:
     end_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class _Stage:
     id: str
     scope: str | None
@@ -52,7 +53,7 @@ class _Stage:
     end_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Ended:
     """Tasks of one stage that ended in the same way on one worker; a row of sql/lost_tasks.sql."""
 

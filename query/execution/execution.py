@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import Resource
 from crystalperf.query.execution.clock import Clock
 from crystalperf.query.execution.critical_path import fill
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     import duckdb
 
 
-@dataclass(frozen=True)
+@frozen
 class ScopeTime:
     """The name of a scope and its time interval; times in ms since application start."""
 
@@ -42,7 +43,7 @@ class ScopeTime:
     end_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class DriverTime:
     """Samples of the driver, rows sorted by time; `parts_ms` is (rows, resources + 1)."""
 
@@ -68,7 +69,7 @@ class DriverTime:
         return fill(mixture * min(covered, length), length)
 
 
-@dataclass(frozen=True)
+@frozen
 class Lost:
     """Tasks of a stage without an end in the log: `lost` of `total`, `share` of its work; times by the clock.
 
@@ -84,7 +85,7 @@ class Lost:
     share: float
 
 
-@dataclass(frozen=True)
+@frozen
 class MemoryUse:
     """The use of a run's workers of their memory, bytes.
 
@@ -96,7 +97,7 @@ class MemoryUse:
     safe_bytes: float
 
 
-@dataclass(frozen=True)
+@frozen
 class MemoryRule:
     """How much of a worker's memory its tasks can use.
 
@@ -110,7 +111,7 @@ class MemoryRule:
     use: Callable[[duckdb.DuckDBPyConnection, Mapping[str, str]], MemoryUse | None] = lambda _run, _properties: None
 
 
-@dataclass(frozen=True)
+@frozen
 class Growth:
     """The share of each stage's time that grows with the data, by resource, (stages, resources + 1), and the
     assumption behind it."""
@@ -119,7 +120,7 @@ class Growth:
     assumption: Assumption
 
 
-@dataclass(frozen=True)
+@frozen
 class Steady:
     """Time of a step after warm-up, as recorded and in a scenario, ms, of a run whose recording shows its warm-up.
 
@@ -133,7 +134,7 @@ class Steady:
     assumptions: tuple[Assumption, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Ends:
     """A source of error of a framework's predictions: the scenarios of the two ends of its 90 % range."""
 
@@ -142,7 +143,7 @@ class Ends:
     last: Scenario
 
 
-@dataclass(frozen=True)
+@frozen
 class Planned:
     """A run as its framework would plan it in a scenario, and the assumptions of the plan.
 
@@ -154,7 +155,7 @@ class Planned:
     slots: float = 1.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Planner:
     """How a framework reacts to a scenario: scheduling, partitioning, use of memory.  All parts are optional."""
 
@@ -218,7 +219,7 @@ class Planner:
     interval."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Execution:
     """All events of a scope: the input of the critical path and of the replay.
 

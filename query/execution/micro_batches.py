@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.trace.records import Floats
 
@@ -40,7 +41,7 @@ FARTHEST = 4.0
 """Ratio of the rows of a batch to those of the largest recorded batch, above which a rate is a lower bound."""
 
 
-@dataclass(frozen=True)
+@frozen
 class BatchStage:
     """A stage that every batch runs.
 
@@ -67,7 +68,7 @@ class BatchStage:
         return math.ceil(tasks / slots) * self.row_ms / tasks
 
 
-@dataclass(frozen=True)
+@frozen
 class BatchCost:
     """Time of a batch: `time_ms` with `rows`, and `row_ms` for each more; the 90 % range of row_ms is `row_range`.
 
@@ -115,7 +116,7 @@ class BatchCost:
         return replace(self, time_ms=fixed + row * self.rows, row_ms=row, row_range=(low, high))
 
 
-@dataclass(frozen=True)
+@frozen
 class MicroBatches:
     """The batches of a stream after its warm-up, without those that had no rows.
 

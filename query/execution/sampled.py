@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import duckdb
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import with_other
 from crystalperf.query import sql
 from crystalperf.query.execution.evidence import sampled_sums
@@ -32,7 +32,7 @@ _NAMED = (
 Two JVMs number the same class differently, so their stacks would be separate trees."""
 
 
-@dataclass(frozen=True)
+@frozen
 class SampledRows:
     """Sampled time of a scope, a row for each stack and owner; see sql/sampled_stacks.sql.
 

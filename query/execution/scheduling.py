@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.execution.dag import Dag, StageRun
 
 
-@dataclass(frozen=True)
+@frozen
 class Waiting:
     """A stage with tasks to launch, as a scheduler sees it."""
 
@@ -31,7 +32,7 @@ def fair_share(ready: Sequence[Waiting]) -> int:
     return min(range(len(ready)), key=lambda i: (ready[i].running, ready[i].stage.priority))
 
 
-@dataclass(frozen=True)
+@frozen
 class LongestFirst:
     """Longest remaining path first; `left_ms` is that path by stage id, the stage's own length included."""
 
@@ -58,7 +59,7 @@ def remaining_path_ms(dag: Dag) -> dict[str, float]:
     return found
 
 
-@dataclass(frozen=True)
+@frozen
 class Policy:
     """How a framework assigns slots: which stage goes first, and how long its tasks wait for the host of their data
     (delay scheduling).

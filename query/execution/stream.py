@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.trace.records import Floats
 
 BUFFER_BYTES = 32768.0
@@ -46,7 +46,7 @@ MANY_BURSTS = 64
 """Number of buffers that arrive while one fills, from which arrivals count as continuous: the error is up to 1.3 %."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Station:
     """A stage of a stream.
 
@@ -92,7 +92,7 @@ class Station:
         return 1e3 * self.busy * self.slots / self.records_per_s if self.records_per_s > 0 else 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Hop:
     """The connection between two stations.
 
@@ -161,7 +161,7 @@ class Hop:
         return max(self.buffers_per_s - self.full_per_s, 0.0)
 
 
-@dataclass(frozen=True)
+@frozen
 class StreamWorker:
     """A worker of a stream, in cores: CPU that its process used, and its limit, infinite if unknown.
 
@@ -184,7 +184,7 @@ class StreamWorker:
         return max(self.cpu_cores - self.fixed_cores - self.due_cores, 0.0)
 
 
-@dataclass(frozen=True)
+@frozen
 class Stream:
     """A steady interval of a stream.
 
@@ -231,7 +231,7 @@ class Stream:
         return sum(each.time_ms for each in path_segments(self, measured=True, names=names))
 
 
-@dataclass(frozen=True)
+@frozen
 class PathSegment:
     """One segment of a record's path: a station or a hop.
 

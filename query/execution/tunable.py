@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.recommendations import SettingChange
 from crystalperf.query.results.tuning import NotTuned
 
@@ -13,7 +13,7 @@ Values = Mapping[str, float]
 """Values of a configuration by setting of a what-if: counts, bytes, or ratios."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Knob:
     """A setting that a search may change.
 
@@ -38,7 +38,7 @@ class Knob:
         return f"{self.key}={value:.12g}{suffix}" if self.unit == "times" else f"{self.key}={value:.0f}{suffix}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Tunable:
     """The part of a run that a search may change, and how its framework writes that.
 

@@ -8,12 +8,12 @@ import stat
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from crystalperf.indexes.errors import InputError, NoAnswerError, Remedy, SettingError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.temporary import building_folder
 from crystalperf.query.export.source import ExportableRun, Source
 from crystalperf.query.trace.vocabulary import either
@@ -29,7 +29,7 @@ WHOLE = "whole"
 """The scope of exports: pauses of a shell or notebook stay, so that all times are recorded ones."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Format:
     """A format of exports: its name, the end of its files' names, the content in a few words."""
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, BinaryIO
 
 import msgspec
 
 import crystalperf
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.export.source import Source, stage_label
 
 NS_PER_MS = 1_000_000
@@ -41,7 +41,7 @@ _FACTS = {
 """Columns of `tasks` that become attributes, after the prefix `crystalperf.`."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Span:
     """One span, and the key of the worker that it ran on; `attributes` without None."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import duckdb
 
 from crystalperf.indexes.errors import NoAnswerError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import with_other
 from crystalperf.query import sql
 from crystalperf.query.execution.evidence import sampled_sums
@@ -39,7 +39,7 @@ class ExportableRun(Protocol):
     def reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
 
 
-@dataclass(frozen=True)
+@frozen
 class Source:
     """A run to export.
 
@@ -79,7 +79,7 @@ class Source:
         return f"{self.vocabulary.worker} {worker_id}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Stack:
     """The time of one stack in one stage on one worker.
 

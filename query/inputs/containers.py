@@ -37,6 +37,7 @@ import numpy as np
 import zstandard
 
 from crystalperf.indexes.errors import CrystalPerfError, InputError, Remedy
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.inputs.bounds import PIECE_BYTES, BoundReached, DamagedStream, Meter, note
 from crystalperf.query.trace.records import Problem, Problems, as_text
 
@@ -75,7 +76,7 @@ _LZ4_MAGIC = b"LZ4Block"
 _ZSTD_SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
 
 
-@dataclass(frozen=True)
+@frozen
 class Part:
     """One file of a log: a path or fsspec URL, or a member of the zip or tar at that path."""
 
@@ -87,7 +88,7 @@ class Part:
         return as_text(self.path if self.member is None else f"{self.path}!{self.member}")
 
 
-@dataclass(frozen=True)
+@frozen
 class LogFile:
     """The event log of one attempt of one application: its parts in the order they were written.
 
@@ -100,7 +101,7 @@ class LogFile:
     problems: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Batch:
     """Consecutive lines of one part: the first one, and the piece with its end and all other lines.
 

@@ -40,7 +40,7 @@ from crystalperf.query.inputs.files import (
     SampleKind,
 )
 from crystalperf.query.inputs.reader import ReadableFramework
-from crystalperf.query.inputs.registry import is_built_in, readable
+from crystalperf.query.inputs.registry import Recogniser, is_built_in, readable, recognisers
 from crystalperf.query.trace.plugins import broken
 from crystalperf.query.trace.records import Problem, Problems, as_text, shortened
 from crystalperf.query.trace.vocabulary import either
@@ -216,8 +216,8 @@ def _folder_files(folder: str, problems: Problems, passed_over: list[_Found]) ->
 
 def _is_mark(path: str) -> bool:
     """Whether a file is a framework's mark of a log's state."""
-    marks = (each.reader.marks for each in readable().values())
-    return any(each is not None and each.match(os.path.basename(path)) for each in marks)
+    name = os.path.basename(path)
+    return any(each.marks is not None and each.marks.match(name) for each in recognisers())
 
 
 def _unnamed(paths: Iterable[str], folder: str, problems: Problems, passed_over: list[_Found]) -> Iterator[_Found]:
@@ -275,7 +275,7 @@ def _sniff(part: Part, path: str, problems: Problems) -> list[_Found]:
     if text.lstrip()[:1] == b"{" and _is_flame_graph(text):
         return [_Found(part, "collapsed")]
     beginning = Head(part, as_text(folder), as_text(name), _size(part), text)
-    for framework in readable().values():
+    for framework in recognisers():
         if (log := _recognised(framework, beginning, problems)) is not None:
             return [_Found(part, "log", framework.name, log)]
     if (kind := _profile_kind(text)) is not None:
@@ -285,16 +285,16 @@ def _sniff(part: Part, path: str, problems: Problems) -> list[_Found]:
     return [_unknown(part, path, start, text)]
 
 
-def _recognised(framework: ReadableFramework, beginning: Head, problems: Problems) -> LogPart | None:
+def _recognised(framework: Recogniser, beginning: Head, problems: Problems) -> LogPart | None:
     """A framework's result for a file; if another package's framework fails, its error becomes a problem."""
     try:
-        return framework.reader.recognise(beginning)
+        return framework.recognise(beginning)
     except (CrystalPerfError, MemoryError):
         raise
     except Exception as error:
         if is_built_in(framework.name):
             raise
-        meaning = f"the package of {framework.title} cannot inspect files: {shortened(repr(error))}"
+        meaning = f"the package of {readable()[framework.name].title} cannot inspect files: {shortened(repr(error))}"
         problems.add("broken_plugin", "error", framework.name, beginning.part.name, meaning)
         return None
 

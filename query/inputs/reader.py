@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.schema import Table
 from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.inputs.files import Application, Head, LogPart
@@ -26,7 +27,7 @@ DelegateStack = Sequence[tuple[str, str, int]]
 """The frames of a stack, the leaf first: class name or file, function, line."""
 
 
-@dataclass(frozen=True)
+@frozen
 class StackLabel:
     """The indexed function that a stack is attributed to, and its share of each resource, by name."""
 
@@ -39,7 +40,7 @@ Labels = Callable[[Sequence[DelegateStack]], Sequence[StackLabel | None]]
 """Stacks → the label of each by indexes, None for one without an indexed function."""
 
 
-@dataclass(frozen=True)
+@frozen
 class DelegateProfiles:
     """How profiles of processes that compute for tasks, such as Python workers, are attributed to stages.
 
@@ -52,7 +53,7 @@ class DelegateProfiles:
     read: Callable[[Sequence[tuple[str, Profile]], Trace, Problems, Labels], RunTables]
 
 
-@dataclass(frozen=True)
+@frozen
 class Reader:
     """Recognises a framework's files and reads their trace.  `recognise` and `read` are required."""
 

@@ -6,12 +6,14 @@ all of it (crystalperf.query.frameworks.registry).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+import re
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from crystalperf.indexes.errors import InputError
+from crystalperf.query.inputs.files import Head, LogPart
 from crystalperf.query.inputs.reader import ReadableFramework
 from crystalperf.query.trace.plugins import entries
 
@@ -30,6 +32,16 @@ def is_built_in(name: str) -> bool:
     return name in BUILT_IN
 
 
+class Recogniser(NamedTuple):
+    """The part of a framework that recognises its files."""
+
+    name: str
+    recognise: Callable[[Head], LogPart | None]
+    """Reader.recognise."""
+    marks: re.Pattern[str] | None
+    """Reader.marks."""
+
+
 class _Installed(MutableMapping[str, Any]):
     """Frameworks by name, the built-in ones first; these are imported on first use, because a run needs one."""
 
@@ -41,9 +53,16 @@ class _Installed(MutableMapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         found = self._known[name]
         if found is None:
-            found = getattr(import_module(package_of(name)), name.upper())
+            found = getattr(import_module(f"{package_of(name)}.framework"), name.upper())
             self._known[name] = found
         return found
+
+    def recogniser(self, name: str) -> Recogniser:
+        """How a framework recognises its files; a built-in one is not imported for this, only its module `files`."""
+        if (known := self._known[name]) is not None:
+            return Recogniser(known.name, known.reader.recognise, known.reader.marks)
+        files = import_module(f"{package_of(name)}.files")
+        return Recogniser(name, files.recognise, getattr(files, "MARKS", None))
 
     def __setitem__(self, name: str, framework: Any) -> None:
         self._known[name] = framework
@@ -59,7 +78,7 @@ class _Installed(MutableMapping[str, Any]):
 
 
 @cache
-def installed() -> MutableMapping[str, Any]:
+def installed() -> _Installed:
     """All installed frameworks, untyped like their entry points."""
     return _Installed()
 
@@ -75,3 +94,8 @@ def find(name: str) -> Any:
 def readable() -> Mapping[str, ReadableFramework]:
     """All installed frameworks, for reading logs."""
     return installed()
+
+
+def recognisers() -> Iterator[Recogniser]:
+    """Those of all installed frameworks, in the order in which they try to recognise a file."""
+    return (installed().recogniser(name) for name in installed())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.compare.noise import difference, kind_of
 from crystalperf.query.diagnose.comparer import Effect
 from crystalperf.query.execution.scenario import size_of
@@ -26,7 +27,7 @@ _CHANGED: tuple[tuple[str, Effect], ...] = (
 """Resources of runs, and the effect of a setting by which a recommendation changes each."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Advised:
     """A recommendation with the run that it is about, and when it was first made, Unix ms.
 
@@ -39,7 +40,7 @@ class _Advised:
     names: frozenset[str]
 
 
-@dataclass(frozen=True)
+@frozen
 class _Outcome:
     """A recommendation with the runs that have its values."""
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.ledger.entries import Entry, Identity, Job, Predicted, RunFacts
 from crystalperf.query.predict.reruns import SAME_INPUT
 
@@ -22,7 +23,7 @@ SAME_AMOUNT = 0.001
 """Maximum relative difference of resources that are the same."""
 
 
-@dataclass(frozen=True)
+@frozen
 class KnownRun:
     """A run that the ledger knows: when it saw it first, Unix ms, and settings that the user stated for it."""
 
@@ -31,7 +32,7 @@ class KnownRun:
     stated: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class Made:
     """A prediction with the run that it is from, and its time, Unix ms."""
 
@@ -40,7 +41,7 @@ class Made:
     prediction: Predicted
 
 
-@dataclass(frozen=True)
+@frozen
 class Held:
     """A prediction and a later run, with the duration of what was predicted, ms."""
 

@@ -16,13 +16,13 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
 from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.temporary import building_folder, make_private
 from crystalperf.query.ledger.entries import Entry
 
@@ -42,7 +42,7 @@ LOCKED_S = 2.0
 """Longest wait for other writers, each of which takes a millisecond."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Kept:
     """The entries of a ledger, in the order of its lines, and the numbers of lines that are damaged."""
 

@@ -7,13 +7,13 @@ calls were added or removed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import duckdb
 
 from crystalperf.indexes import attach, guard, resources
 from crystalperf.indexes.exports import locate
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.sql import text
 
 NOTICEABLE = 0.05
@@ -31,7 +31,7 @@ _CALLS = """
 """
 
 
-@dataclass(frozen=True)
+@frozen
 class Changed:
     """A function that differs; shares by resource, None for an index that lacks it.
 

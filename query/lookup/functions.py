@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import duckdb
@@ -18,6 +17,7 @@ from crystalperf.indexes import open_read_only, resources
 from crystalperf.indexes.apis import device_api
 from crystalperf.indexes.errors import CrystalPerfError, IndexFileError, InputError, Remedy, SettingError
 from crystalperf.indexes.exports import Available, available, facts_of, locate, may_have
+from crystalperf.indexes.frozen import frozen
 
 MAX_SHOWN = 20
 """Maximum functions of one name to show with callers and callees."""
@@ -30,7 +30,7 @@ Function = dict[str, Any]
 Progress = Callable[[str], None]
 
 
-@dataclass(frozen=True)
+@frozen
 class Wanted:
     """A filter of functions: all conditions that are not empty must hold.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crystalperf.indexes.errors import NoAnswerError
+from crystalperf.indexes.frozen import frozen
 
 if TYPE_CHECKING:
     from crystalperf.query.run import Run
@@ -30,7 +30,7 @@ _MADE = re.compile(r"\$?\$anonfun\$|\$\$anon\$\d+|\$\d+(?=$|\.)|\$lambda\$|\$+$"
 """Parts of names that compilers generate: for closures and anonymous classes."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Heat:
     """Task time of samples with a function in their stack, in ms; its share of all time sampled on the path; and the
     stages, the most time first."""
@@ -40,7 +40,7 @@ class Heat:
     stages: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class HotPath:
     """Functions in the stages on a run's critical path, by plain_name()."""
 

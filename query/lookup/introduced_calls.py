@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 from crystalperf.indexes import resources
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.lookup.hot import Heat
 
@@ -38,7 +38,7 @@ MAX_PLACES = 200
 """Maximum occurrences of a name to examine in a file."""
 
 
-@dataclass(frozen=True)
+@frozen
 class NewCall:
     """A call on a new line; `function` is the qualified name of the enclosing function, `made_on` the class of its
     receiver, '' if unknown."""
@@ -51,7 +51,7 @@ class NewCall:
     made_on: str
 
 
-@dataclass(frozen=True)
+@frozen
 class IntroducedCall:
     """A device call that a change introduces into a function.
 
@@ -74,7 +74,7 @@ class IntroducedCall:
     through: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Labelled:
     """A function of an index that a call may mean, with its label."""
 

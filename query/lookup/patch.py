@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.frozen import frozen
 
 MAX_BYTES = 64 << 20
 """Maximum size of a change."""
@@ -14,7 +14,7 @@ MAX_BYTES = 64 << 20
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
-@dataclass(frozen=True)
+@frozen
 class ChangedFile:
     """A file after a change: its `path` in the change, added lines by number from 1, and removed lines."""
 

@@ -7,11 +7,11 @@ side, so that the changes of all branches sum to the change of the sampled time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.compare.functions import (
     DECIMALS,
     SampledFunctions,
@@ -33,7 +33,7 @@ MAX_NODES = 8_000
 """Maximum nodes of the tree on a page."""
 
 
-@dataclass(frozen=True)
+@frozen
 class SampledRun(SampledFunctions):
     """The stacks of one run, and their tree, with the names of its frames."""
 

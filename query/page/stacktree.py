@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import duckdb
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query import sql
 from crystalperf.query.execution.sampled import name_of
 from crystalperf.query.trace.records import Floats, Ints
@@ -21,7 +21,7 @@ from crystalperf.query.trace.records import Floats, Ints
 Chosen = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-@dataclass(frozen=True)
+@frozen
 class Tree:
     """A tree as arrays of nodes, level by level: row 0 is the root, and a parent comes before its children.
 

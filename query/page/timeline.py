@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import with_other
 from crystalperf.query.execution.lanes import lanes
 from crystalperf.query.page.page_text import figure_of, merged_bars_sentence
@@ -120,7 +120,7 @@ def _intervals(rows: Sequence[tuple[str, str, float, float]]) -> Intervals:
     return Intervals(tuple(ids), tuple(names), tuple(starts), tuple(ends))
 
 
-@dataclass(frozen=True)
+@frozen
 class _Tasks:
     """The tasks of a run by lane, (tasks,) each; ms since application start."""
 

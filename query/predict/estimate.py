@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from crystalperf.indexes.errors import SettingError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import NET, Resource, with_other
 from crystalperf.query.execution.execution import Execution, Steady
 from crystalperf.query.execution.scenario import Scenario
@@ -184,7 +185,7 @@ def _bound_of(
     return least, most
 
 
-@dataclass(frozen=True)
+@frozen
 class _Bounds:
     """The bounds of a runtime without a prediction, ms, and why there is none; None for an unknown bound."""
 
@@ -192,7 +193,7 @@ class _Bounds:
     ms: tuple[float | None, float | None]
 
 
-@dataclass(frozen=True)
+@frozen
 class _Estimate:
     """A point estimate, ms: from one replay, or the middle of two bounds if nothing decides between them."""
 

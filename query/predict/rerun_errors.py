@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.predict.interval import CALIBRATED, Calibration
 from crystalperf.query.trace.records import Floats
 
@@ -33,7 +33,7 @@ BELIEF = 5.0
 """Weight of the lab's variance between two runs, as a number of pairs of the job's own runs."""
 
 
-@dataclass(frozen=True)
+@frozen
 class PriorPrediction:
     """A prediction as the input of learned().
 
@@ -45,7 +45,7 @@ class PriorPrediction:
     interval_ms: tuple[float, float]
 
 
-@dataclass(frozen=True)
+@frozen
 class Observation:
     """Another run of the job: the prediction of its scenario from the recorded run, and its measured runtime, ms."""
 

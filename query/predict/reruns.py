@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from crystalperf.indexes.errors import InputError, SettingError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.predict.rerun_errors import Observation, PriorPrediction, after_run, half_width, rerun_correction
@@ -20,7 +21,7 @@ FROM_LOGS = ("workers", "cores", "memory")
 """Settings that logs record, so that two runs can be compared without settings from the user."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Compared:
     """A rerun: its name and scenario as an interface reports them, and its prediction with the measured runtime."""
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.recordings.whole import content
 from crystalperf.query.trace.records import Problems
 
@@ -34,7 +34,7 @@ _FUNCTION = re.compile(r"\s{0,9}\d{1,9}[\s\d.+-]{1,99}(?:MiB[\s\d.+-]{1,99}){0,2
 _MAX_LINES = 1_000_000
 
 
-@dataclass(frozen=True)
+@frozen
 class MeasuredLine:
     """A line: memory of the process after it, and its increase by it, bytes; both are as the file has them, so sums if
     calls were merged."""
@@ -45,7 +45,7 @@ class MeasuredLine:
     times: int
 
 
-@dataclass(frozen=True)
+@frozen
 class FunctionMemory:
     """The measured lines of one function, in their order; `function` is None if its text does not name it."""
 
@@ -54,7 +54,7 @@ class FunctionMemory:
     lines: tuple[MeasuredLine, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class MemoryProfile:
     """The functions of one profile."""
 

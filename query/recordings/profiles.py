@@ -26,15 +26,26 @@ def read(path: str, kind: SampleKind, problems: Problems) -> Profile:
 
 
 def kind_of(beginning: bytes) -> SampleKind | None:
-    """The kind of a profile by its decompressed beginning; None for another file."""
-    from crystalperf.query.recordings import memory_profile, perf_script, pprof, pstats, speedscope
+    """The kind of a profile by its decompressed beginning; None for another file.
+
+    Each reader is imported only if those before it do not know the file.
+    """
+    from crystalperf.query.recordings import memory_profile, pstats
 
     if pstats.is_pstats(beginning):
         return "pstats"
     if memory_profile.is_memory_profile(beginning):
         return "memory profile"
     if beginning.lstrip()[:1] == b"{":
+        if b"speedscope" not in beginning:
+            return None
+        from crystalperf.query.recordings import speedscope
+
         return "speedscope" if speedscope.is_speedscope(beginning) else None
+    from crystalperf.query.recordings import perf_script
+
     if perf_script.is_perf_script(beginning):
         return "perf script"
+    from crystalperf.query.recordings import pprof
+
     return "pprof" if pprof.is_pprof(beginning) else None

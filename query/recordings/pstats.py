@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import re
 import struct
-from dataclasses import dataclass
 
 from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.recordings.whole import content
 from crystalperf.query.trace.records import Problems
 
@@ -31,7 +31,7 @@ Key = tuple[str, int, str]
 """File, line and name of a function."""
 
 
-@dataclass(frozen=True)
+@frozen
 class CallerTime:
     """The time of a function while another one, `key`, called it: its own, and with its callees."""
 
@@ -40,7 +40,7 @@ class CallerTime:
     total_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class FunctionCalls:
     """A function's calls; `own_ms` is without its callees, `total_ms` with them.  Builtins have no file (`~`)."""
 
@@ -57,7 +57,7 @@ class FunctionCalls:
         return self.file, self.line, self.function
 
 
-@dataclass(frozen=True)
+@frozen
 class CallProfile:
     """The functions of one profile, that with the most own time first."""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.recordings import jfr
 from crystalperf.query.recordings.jfr.merge import Merged
 from crystalperf.query.recordings.jfr.model import CPU, WALL, ProblemLog
@@ -36,7 +37,7 @@ _BLOCKING_JAVA = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class SampledThread:
     """The samples of a thread in order: the number of each one's stack, and its weight, (samples,)."""
 
@@ -45,7 +46,7 @@ class SampledThread:
     weight: Floats
 
 
-@dataclass(frozen=True)
+@frozen
 class Collapsed:
     """The stacks of one file as a recording without samples, and the count or time of each, (stacks,)."""
 
@@ -59,7 +60,7 @@ class Collapsed:
     """The samples of each thread in their order, if the file has it."""
 
 
-@dataclass(frozen=True)
+@frozen
 class TimedSample:
     """A sample at a Unix time: its thread and its stack by number, and the time that it represents."""
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.kinds import Kind, Price
 from crystalperf.query.trace.vocabulary import Exhausted
 
 
-@dataclass(frozen=True)
+@frozen
 class Advice(Kind):
     """Advice about a finding; subclasses have its names and numbers."""
 
@@ -29,35 +29,35 @@ class Advice(Kind):
 # Tasks and slots ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class MoreTasks(Advice):
     """Use more, smaller tasks, because there are fewer tasks than slots."""
 
     kind: ClassVar[str] = "more-tasks"
 
 
-@dataclass(frozen=True)
+@frozen
 class SmallerTasks(Advice):
     """Use smaller tasks, so that the last wave is shorter."""
 
     kind: ClassVar[str] = "smaller-tasks"
 
 
-@dataclass(frozen=True)
+@frozen
 class FewerTasks(Advice):
     """Use fewer, larger tasks, because starting each takes long."""
 
     kind: ClassVar[str] = "fewer-tasks"
 
 
-@dataclass(frozen=True)
+@frozen
 class SpreadInput(Advice):
     """Spread the input more evenly over the tasks."""
 
     kind: ClassVar[str] = "spread-input"
 
 
-@dataclass(frozen=True)
+@frozen
 class RelaxPlacement(Advice):
     """Relax data locality so that tasks run on free slots, or spread their data over all workers."""
 
@@ -65,7 +65,7 @@ class RelaxPlacement(Advice):
     requires: ClassVar[Price] = "setting"
 
 
-@dataclass(frozen=True)
+@frozen
 class InspectTaskWaits(Advice):
     """Find out why tasks waited although slots were free."""
 
@@ -76,7 +76,7 @@ class InspectTaskWaits(Advice):
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class MoreMemory(Advice):
     """Give each worker more memory, or let fewer slots share it."""
 
@@ -86,7 +86,7 @@ class MoreMemory(Advice):
     fewer_slots: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class AvoidSpilling(Advice):
     """Give more memory to the operators that spilled, or process less data at a time.
 
@@ -98,7 +98,7 @@ class AvoidSpilling(Advice):
     delegated: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class FitCache(Advice):
     """Provide enough memory for all cached data."""
 
@@ -106,7 +106,7 @@ class FitCache(Advice):
     requires: ClassVar[Price] = "machine"
 
 
-@dataclass(frozen=True)
+@frozen
 class AvoidExhaustion(Advice):
     """Prevent another exhaustion of the memory that ran out."""
 
@@ -119,7 +119,7 @@ class AvoidExhaustion(Advice):
 # CPUs, devices and hosts ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class MoreCpu(Advice):
     """Provide CPUs for all tasks: a larger limit, dedicated machines, or fewer slots."""
 
@@ -135,7 +135,7 @@ class MoreCpu(Advice):
         return "machine" if self.larger_limit or self.own_machines else "setting"
 
 
-@dataclass(frozen=True)
+@frozen
 class InspectHost(Advice):
     """Find out why a resource of a host is slower than on its peers."""
 
@@ -146,7 +146,7 @@ class InspectHost(Advice):
     resource: str
 
 
-@dataclass(frozen=True)
+@frozen
 class CompareHosts(Advice):
     """Compare the host that a slow task ran on with its peers."""
 
@@ -154,7 +154,7 @@ class CompareHosts(Advice):
     requires: ClassVar[Price] = "inspect"
 
 
-@dataclass(frozen=True)
+@frozen
 class InspectComputation(Advice):
     """Look at the computation for the rows of a slow task."""
 
@@ -162,7 +162,7 @@ class InspectComputation(Advice):
     requires: ClassVar[Price] = "inspect"
 
 
-@dataclass(frozen=True)
+@frozen
 class InspectDevice(Advice):
     """Find out why tasks wait for a device that hardly moves data."""
 
@@ -172,7 +172,7 @@ class InspectDevice(Advice):
     resource: str
 
 
-@dataclass(frozen=True)
+@frozen
 class RecordSamples(Advice):
     """Record stack samples, because nothing else shows what a task did."""
 
@@ -183,7 +183,7 @@ class RecordSamples(Advice):
 # Workers, the driver and the program -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class KeepWorkers(Advice):
     """Keep workers alive between runs."""
 
@@ -195,7 +195,7 @@ class KeepWorkers(Advice):
         return True
 
 
-@dataclass(frozen=True)
+@frozen
 class StartWorkersSooner(Advice):
     """Start workers before the run needs them."""
 
@@ -207,7 +207,7 @@ class StartWorkersSooner(Advice):
         return True
 
 
-@dataclass(frozen=True)
+@frozen
 class FreeClusterCapacity(Advice):
     """Check that the cluster has free capacity for a worker."""
 
@@ -215,7 +215,7 @@ class FreeClusterCapacity(Advice):
     requires: ClassVar[Price] = "inspect"
 
 
-@dataclass(frozen=True)
+@frozen
 class ReadWorkerLog(Advice):
     """Read the last lines of the log of a worker that was lost."""
 
@@ -226,7 +226,7 @@ class ReadWorkerLog(Advice):
     host: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class InspectEndedTasks(Advice):
     """Look at why tasks failed or were killed."""
 
@@ -236,7 +236,7 @@ class InspectEndedTasks(Advice):
     status: Literal["failed", "killed"]
 
 
-@dataclass(frozen=True)
+@frozen
 class InspectProgram(Advice):
     """Look at what the program does between scopes, before the first (`start`), or after the last of them."""
 
@@ -250,7 +250,7 @@ class InspectProgram(Advice):
         return self.when == "start"
 
 
-@dataclass(frozen=True)
+@frozen
 class InspectDriver(Advice):
     """Look at what the driver does while no task runs; the run has `scopes` of its primary kind."""
 

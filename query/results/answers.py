@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from crystalperf.indexes.errors import Remedy
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import Resource
 from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.findings import Finding
@@ -51,7 +52,7 @@ end           after the last scope
 """
 
 
-@dataclass(frozen=True)
+@frozen
 class PathItem:
     """One segment of the critical path; `resource_ms` sums to end − start."""
 
@@ -66,7 +67,7 @@ class PathItem:
         return self.end_ms - self.start_ms
 
 
-@dataclass(frozen=True)
+@frozen
 class PathOperator:
     """An operator's time on the critical path, in `stages` of its stages (query.diagnose.critical_operators)."""
 
@@ -79,7 +80,7 @@ class PathOperator:
         return sum(self.resource_ms.values())
 
 
-@dataclass(frozen=True)
+@frozen
 class Efficiency:
     """The work of an operator on a device, and shares of the device's peaks.
 
@@ -99,7 +100,7 @@ class Efficiency:
     bytes_share: float | None
 
 
-@dataclass(frozen=True)
+@frozen
 class SampleCounts:
     """Stack samples: all, those on task threads, and among these the ones whose attributed frame is indexed code.
 
@@ -113,7 +114,7 @@ class SampleCounts:
     skipped: Mapping[str, int]
 
 
-@dataclass(frozen=True)
+@frozen
 class ScopeItem:
     """A scope that was active; `id` selects it in an analysis."""
 
@@ -123,7 +124,7 @@ class ScopeItem:
     end_ms: float | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Tally:
     """How the scopes of one kind, the stages or the tasks of a run ended; `kind` is the framework's word.
 
@@ -137,7 +138,7 @@ class Tally:
     cancelled: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Failed:
     """A scope or a stage that failed.
 
@@ -153,7 +154,7 @@ class Failed:
     task_ms: float = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class LostWorker:
     """A worker that ended while there was work to do, without being released.
 
@@ -170,7 +171,7 @@ class LostWorker:
     recomputed_ms: float = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Outcome:
     """How a scope ended, and what its failures cost.
 
@@ -209,7 +210,7 @@ class Outcome:
         return next((each for each in self.tallies if each.kind == kind), Tally(kind, 0, 0))
 
 
-@dataclass(frozen=True)
+@frozen
 class MissingDataDoubt:
     """Missing data that could change the bottleneck, so that the verdict is inconclusive.
 
@@ -228,7 +229,7 @@ class MissingDataDoubt:
     rest_ms: float = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Unsubmitted:
     """Intervals without submitted work, left out of the scope: `left_out_ms` of `total_ms`.
 
@@ -242,7 +243,7 @@ class Unsubmitted:
     interactive: bool = True
 
 
-@dataclass(frozen=True)
+@frozen
 class FunctionTime:
     """A function to which samples on task threads are attributed, with the time that they represent.
 
@@ -258,7 +259,7 @@ class FunctionTime:
     callee_ms: float = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class OperatorTime:
     """Task time of one operator over the stages in which it ran; `basis` is the evidence for attributing it.
 
@@ -280,7 +281,7 @@ class OperatorTime:
         return sum(self.resource_ms.values())
 
 
-@dataclass(frozen=True)
+@frozen
 class StageFacts:
     """Statistics of the tasks of one stage.  Times are sums over the tasks unless stated otherwise.
 
@@ -323,7 +324,7 @@ class StageFacts:
         return self.most_bytes / self.median_bytes if self.tasks > 1 and self.median_bytes > 0 else None
 
 
-@dataclass(frozen=True)
+@frozen
 class Disagreement:
     """A stage whose index labels give a resource more or less time than the log's measurements allow."""
 
@@ -334,7 +335,7 @@ class Disagreement:
     at_most_share: float
 
 
-@dataclass(frozen=True)
+@frozen
 class StationStats:
     """Statistics of a stage of a stream; shares are of its tasks' time, `busiest_share` of the busiest task's.
 
@@ -357,7 +358,7 @@ class StationStats:
     heaviest_share: float = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class StreamFacts:
     """Statistics of a stream of records, over a steady interval of the run.
 
@@ -381,7 +382,7 @@ class StreamFacts:
     stations: tuple[StationStats, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class BatchPrediction:
     """The mean batch of a stream that is processed in batches, as recorded and in a scenario.
 
@@ -401,7 +402,7 @@ class BatchPrediction:
     keeps_pace: bool | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class StreamPrediction:
     """The predicted rates of a stream in a scenario; None if unknown.  See StreamFacts.
 
@@ -421,7 +422,7 @@ class StreamPrediction:
     batch: BatchPrediction | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class NamedPart:
     """A part of the critical path with a name of its own, and its wall-clock time by resource; `cause` is that of its
     time on no resource."""
@@ -501,7 +502,7 @@ class Debug(Tabular):
         return not self.missing_data and not self.unbounded
 
 
-@dataclass(frozen=True)
+@frozen
 class StagePrediction:
     id: str
     name: str
@@ -509,7 +510,7 @@ class StagePrediction:
     predicted_ms: float | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Rerun:
     """Another run of the same job: its changed settings, its prediction from the recorded run, and its actual
     runtime."""
@@ -520,7 +521,7 @@ class Rerun:
     actual_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class RerunCorrection:
     """Other runs of the job, and the prediction before it was corrected by them (query.predict.rerun_errors)."""
 
@@ -613,7 +614,7 @@ class Sweep(Tabular):
         return "\n".join(("<Sweep:", *(f"  {each!r}" for each in self.points))) + ">"
 
 
-@dataclass(frozen=True)
+@frozen
 class Advised:
     """A candidate for the next run to record: the half width of each prediction's interval after it, as a share."""
 
@@ -621,7 +622,7 @@ class Advised:
     half_width_shares: tuple[float, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Advice:
     """Recommended next runs to record, the one that narrows intervals most first.
 
@@ -634,7 +635,7 @@ class Advice:
     runs: tuple[Advised, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Offer:
     """An offer: a number of machines of a type, with the job's predicted runtime and price, in the price list's unit.
 
@@ -654,7 +655,7 @@ class Offer:
     refused: tuple[Refusal, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Choice:
     """The costs of a job on other machines, the cheapest first, refused offers last.
 
@@ -684,7 +685,7 @@ class Choice:
         return None if found == self.cheapest else found
 
 
-@dataclass(frozen=True)
+@frozen
 class ReadingProblem:
     """A problem of reading a log or a recording, which occurred `count` times.
 
@@ -697,7 +698,7 @@ class ReadingProblem:
     count: int = 1
 
 
-@dataclass(frozen=True)
+@frozen
 class WorkerSize:
     """The number of workers with the same number of slots."""
 
@@ -705,7 +706,7 @@ class WorkerSize:
     workers: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Header:
     """The facts of a run at the top of a verdict.
 
@@ -741,7 +742,7 @@ class Header:
     worker_sizes: tuple[WorkerSize, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Profiled:
     """A run that was read and stored as a run file."""
 
@@ -749,7 +750,7 @@ class Profiled:
     header: Header
 
 
-@dataclass(frozen=True)
+@frozen
 class Bottleneck:
     """The bottleneck of a scope.
 
@@ -775,7 +776,7 @@ class Bottleneck:
     no_task_ms: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Knee:
     """The knee of a sweep: where more of a resource stops being worth it.
 
@@ -788,7 +789,7 @@ class Knee:
     least_share: float
 
 
-@dataclass(frozen=True)
+@frozen
 class WhatIf:
     """A usual what-if and its prediction; `predicted_ms` is None if it is refused (see Prediction).
 
@@ -812,7 +813,7 @@ class WhatIf:
         return self.setting.endswith("=2x")
 
 
-@dataclass(frozen=True)
+@frozen
 class NextStep:
     """The next step, which an interface words in its own terms with `facts`.
 
@@ -853,7 +854,7 @@ class Verdict(Tabular):
         return (self.replayed_ms - runtime_ms) / runtime_ms if runtime_ms else 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Failure:
     """An error: what happened, and its remedy."""
 

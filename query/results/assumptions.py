@@ -5,14 +5,14 @@ A kind has numbers and names only; query.text.assumptions writes the text.  A fr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.kinds import Kind
 from crystalperf.query.results.refusals import Refusal
 
 
-@dataclass(frozen=True)
+@frozen
 class Assumption(Kind):
     """An assumption of an answer."""
 
@@ -20,7 +20,7 @@ class Assumption(Kind):
 # The prediction -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class OtherPredictor(Assumption):
     """The model of another package, by its name, made the prediction; it has no interval."""
 
@@ -28,7 +28,7 @@ class OtherPredictor(Assumption):
     predictor: str
 
 
-@dataclass(frozen=True)
+@frozen
 class NoInterval(Assumption):
     """No reruns have checked predictions of these settings, by the user's words."""
 
@@ -36,7 +36,7 @@ class NoInterval(Assumption):
     settings: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class BetweenEnds(Assumption):
     """Unknown time has an optimistic and a pessimistic bound, close enough for a prediction between them."""
 
@@ -44,7 +44,7 @@ class BetweenEnds(Assumption):
     unknown: Refusal
 
 
-@dataclass(frozen=True)
+@frozen
 class TimeImputed(Assumption):
     """Imputed task time: a log without samples does not show its resource, so other evidence divides it.
 
@@ -61,7 +61,7 @@ class TimeImputed(Assumption):
     recordings: int
 
 
-@dataclass(frozen=True)
+@frozen
 class CacheMisses(Assumption):
     """`misses` of `reads` tasks had a cache miss and read the data again.
 
@@ -78,21 +78,21 @@ class CacheMisses(Assumption):
 # Slots and tasks ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class TasksKept(Assumption):
     """Stages keep their recorded tasks."""
 
     kind: ClassVar[str] = "tasks-kept"
 
 
-@dataclass(frozen=True)
+@frozen
 class WorkersStay(Assumption):
     """Workers that were lost or released in the recorded run stay until others replace them."""
 
     kind: ClassVar[str] = "workers-stay"
 
 
-@dataclass(frozen=True)
+@frozen
 class AddedSlots(Assumption):
     """Added slots have a CPU core of their own or share one; added workers have a node of their own."""
 
@@ -100,14 +100,14 @@ class AddedSlots(Assumption):
     with_cores: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class NodeShared(Assumption):
     """Tasks on a node share its disk and its network equally."""
 
     kind: ClassVar[str] = "node-shared"
 
 
-@dataclass(frozen=True)
+@frozen
 class SlotsIdle(Assumption):
     """At most `busy` of `slots` slots have a task at a time."""
 
@@ -116,7 +116,7 @@ class SlotsIdle(Assumption):
     busy: int
 
 
-@dataclass(frozen=True)
+@frozen
 class CpuLimited(Assumption):
     """A worker gets at most as much CPU as the recorded ones used, in cores per slot."""
 
@@ -124,14 +124,14 @@ class CpuLimited(Assumption):
     cores: float
 
 
-@dataclass(frozen=True)
+@frozen
 class WorkEven(Assumption):
     """The tasks of each stage take equally long, and spreading the work costs nothing."""
 
     kind: ClassVar[str] = "work-even"
 
 
-@dataclass(frozen=True)
+@frozen
 class OperatorTime(Assumption):
     """An operator, by the user's word, took `time_ms` of `task_ms`."""
 
@@ -144,14 +144,14 @@ class OperatorTime(Assumption):
 # Devices --------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class CpuTimeScales(Assumption):
     """CPU time scales inversely with the speed of a core, including the driver's."""
 
     kind: ClassVar[str] = "cpu-time-scales"
 
 
-@dataclass(frozen=True)
+@frozen
 class DeviceTimeScales(Assumption):
     """Time on a device scales inversely with its speed."""
 
@@ -159,7 +159,7 @@ class DeviceTimeScales(Assumption):
     device: str
 
 
-@dataclass(frozen=True)
+@frozen
 class DeviceBandwidth(Assumption):
     """Time on a device whose bytes are unknown scales with its bandwidth, less the processing of each buffer."""
 
@@ -167,7 +167,7 @@ class DeviceBandwidth(Assumption):
     device: str
 
 
-@dataclass(frozen=True)
+@frozen
 class TransferTime(Assumption):
     """Of `seen_ms` on a device, the time of its bytes at the recorded bandwidth scales; the rest is latency."""
 
@@ -177,7 +177,7 @@ class TransferTime(Assumption):
     moved_bytes: float
 
 
-@dataclass(frozen=True)
+@frozen
 class TransferTimeAtLeast(Assumption):
     """TransferTime with an unknown recorded bandwidth, which is at least `carried_bps` (bytes per second)."""
 
@@ -188,7 +188,7 @@ class TransferTimeAtLeast(Assumption):
     carried_bps: float
 
 
-@dataclass(frozen=True)
+@frozen
 class TransferTimeUnknown(Assumption):
     """The recorded bandwidth is unknown: the prediction is between all of `seen_ms` on the device scaling, and none."""
 
@@ -200,28 +200,28 @@ class TransferTimeUnknown(Assumption):
 # Memory and input -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class WorkGrows(Assumption):
     """All time of processing data grows with the data; the plan and the driver's own time stay."""
 
     kind: ClassVar[str] = "work-grows"
 
 
-@dataclass(frozen=True)
+@frozen
 class MemorySuffices(Assumption):
     """More data still fit into memory, although too little is known about memory use to check that."""
 
     kind: ClassVar[str] = "memory-suffices"
 
 
-@dataclass(frozen=True)
+@frozen
 class TasksFit(Assumption):
     """Every task still fits into memory with more data."""
 
     kind: ClassVar[str] = "tasks-fit"
 
 
-@dataclass(frozen=True)
+@frozen
 class MemoryPressure(Assumption):
     """`tasks` of `total` tasks would need more memory than they have; the prediction adds no time for that."""
 
@@ -230,7 +230,7 @@ class MemoryPressure(Assumption):
     total: int
 
 
-@dataclass(frozen=True)
+@frozen
 class MemorySufficed(Assumption):
     """Workers spilled nothing, and garbage collection took little: `share` of task time.
 
@@ -242,7 +242,7 @@ class MemorySufficed(Assumption):
     delegates_spilled: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class MissingMemory(Assumption):
     """Missing memory is written to disk and read once, at `rate_bps` bytes per second."""
 
@@ -250,7 +250,7 @@ class MissingMemory(Assumption):
     rate_bps: float
 
 
-@dataclass(frozen=True)
+@frozen
 class SpillingScales(Assumption):
     """Spilling, `share` of task time, scales with its bytes."""
 
@@ -258,7 +258,7 @@ class SpillingScales(Assumption):
     share: float
 
 
-@dataclass(frozen=True)
+@frozen
 class LiveDataFits(Assumption):
     """Live data fits into `memory_bytes`, less than `safe_bytes`, in which all fits that was in use, garbage too."""
 
@@ -267,14 +267,14 @@ class LiveDataFits(Assumption):
     safe_bytes: float
 
 
-@dataclass(frozen=True)
+@frozen
 class PeakFits(Assumption):
     """Every task's peak memory still fits; cached and long-lived data do not count."""
 
     kind: ClassVar[str] = "peak-fits"
 
 
-@dataclass(frozen=True)
+@frozen
 class GarbageCollectionScales(Assumption):
     """Garbage collection, `share` of task time, runs `ratio` times as often."""
 
@@ -286,56 +286,56 @@ class GarbageCollectionScales(Assumption):
 # Streams --------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class SpreadKept(Assumption):
     """Records are spread over tasks as in the recorded run, for any number of tasks."""
 
     kind: ClassVar[str] = "spread-kept"
 
 
-@dataclass(frozen=True)
+@frozen
 class OneKey(Assumption):
     """The excess of the busiest task belongs to one key, which more tasks do not divide."""
 
     kind: ClassVar[str] = "one-key"
 
 
-@dataclass(frozen=True)
+@frozen
 class CrossingCpuKept(Assumption):
     """The CPU time of network transfers is unknown and does not change."""
 
     kind: ClassVar[str] = "crossing-cpu-kept"
 
 
-@dataclass(frozen=True)
+@frozen
 class SlotsUnused(Assumption):
     """More slots alone change nothing, because a job keeps its tasks."""
 
     kind: ClassVar[str] = "slots-unused"
 
 
-@dataclass(frozen=True)
+@frozen
 class TasksEvenOverWorkers(Assumption):
     """Tasks spread evenly over the workers."""
 
     kind: ClassVar[str] = "tasks-even-over-workers"
 
 
-@dataclass(frozen=True)
+@frozen
 class RecordsAlike(Assumption):
     """More records are of the same kind and have the same key skew."""
 
     kind: ClassVar[str] = "records-alike"
 
 
-@dataclass(frozen=True)
+@frozen
 class SampledCpuScales(Assumption):
     """Time sampled on the CPU scales inversely with its speed."""
 
     kind: ClassVar[str] = "sampled-cpu-scales"
 
 
-@dataclass(frozen=True)
+@frozen
 class OutsideLatencyKept(Assumption):
     """External responses that these stations wait for take as long as in the recorded run."""
 
@@ -343,7 +343,7 @@ class OutsideLatencyKept(Assumption):
     stations: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class RestKept(Assumption):
     """Sleeping and external waiting in these stations take as long as in the recorded run."""
 
@@ -351,7 +351,7 @@ class RestKept(Assumption):
     stations: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class BufferTimeout(Assumption):
     """Buffers are sent after `timeout_ms` at most, by default."""
 
@@ -359,28 +359,28 @@ class BufferTimeout(Assumption):
     timeout_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class StateKept(Assumption):
     """The work for a row, and the state that it is compared with, are those of the recorded batches."""
 
     kind: ClassVar[str] = "state-kept"
 
 
-@dataclass(frozen=True)
+@frozen
 class BatchesUnlimited(Assumption):
     """No setting of the sources limits the rows of a batch."""
 
     kind: ClassVar[str] = "batches-unlimited"
 
 
-@dataclass(frozen=True)
+@frozen
 class RateProcessed(Assumption):
     """The recorded stream fell behind, so its recorded rate is that of the processed rows, not of those that came."""
 
     kind: ClassVar[str] = "rate-processed"
 
 
-@dataclass(frozen=True)
+@frozen
 class OtherStreamsKept(Assumption):
     """`count` other streams of the run keep their rates."""
 
@@ -388,14 +388,14 @@ class OtherStreamsKept(Assumption):
     count: int
 
 
-@dataclass(frozen=True)
+@frozen
 class RowsEvenOverTasks(Assumption):
     """The rows of a batch are spread evenly over the tasks of its stages."""
 
     kind: ClassVar[str] = "rows-even-over-tasks"
 
 
-@dataclass(frozen=True)
+@frozen
 class NetworkFree(Assumption):
     """The network, of unknown bandwidth, takes no time."""
 
@@ -405,7 +405,7 @@ class NetworkFree(Assumption):
 # Where recorded time went ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class InputCached(Assumption):
     """The input of `tasks` of the `total` tasks of `stages` stages was cached in the memory of workers."""
 
@@ -415,7 +415,7 @@ class InputCached(Assumption):
     total: int
 
 
-@dataclass(frozen=True)
+@frozen
 class InputMixed(Assumption):
     """Input from a file system is read together with local files, so reading stays disk time."""
 
@@ -423,7 +423,7 @@ class InputMixed(Assumption):
     root: str
 
 
-@dataclass(frozen=True)
+@frozen
 class InputRemote(Assumption):
     """Input from a file system is read over the network; `unmeasured_by` is the framework that does not measure it."""
 
@@ -432,7 +432,7 @@ class InputRemote(Assumption):
     unmeasured_by: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class InputPartlyRemote(Assumption):
     """`tasks` of `total` read input from a file system on a machine without the data; otherwise as InputRemote."""
 
@@ -443,7 +443,7 @@ class InputPartlyRemote(Assumption):
     unmeasured_by: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class MoreInputs(Assumption):
     """The assumptions about input apply to `count` more file systems."""
 
@@ -451,7 +451,7 @@ class MoreInputs(Assumption):
     count: int
 
 
-@dataclass(frozen=True)
+@frozen
 class DeviceNotModelled(Assumption):
     """A device computed for this run, but is not one of its resources."""
 

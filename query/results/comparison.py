@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.answers import Cause, Parts
 from crystalperf.query.results.flame_difference import FunctionChange
 from crystalperf.query.results.kinds import Basis, Kind
@@ -24,7 +25,7 @@ INCOMPLETE = ("failed", "unfinished")
 """The outcomes of a run whose time is not that of the whole job."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ComparedRun:
     """One run of a side: its run file, the name by which the user gave it, the application's name, and how it ended."""
 
@@ -36,7 +37,7 @@ class ComparedRun:
     status: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Side:
     """The runs of a side; figures are medians over them.
 
@@ -53,7 +54,7 @@ class Side:
     input_bytes: float
 
 
-@dataclass(frozen=True)
+@frozen
 class StageChange:
     """The contribution of one stage to a part; `before` and `after` are its ids, None if the side has no such stage."""
 
@@ -63,7 +64,7 @@ class StageChange:
     ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class SettingChange:
     """A setting with different values; None if a side has the default.  `matters` is whether it can change times."""
 
@@ -73,7 +74,7 @@ class SettingChange:
     matters: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class OperatorChange:
     """How many operators of a name the plans of a query have, on each side; `scope` is the query's name."""
 
@@ -83,7 +84,7 @@ class OperatorChange:
     after: int
 
 
-@dataclass(frozen=True)
+@frozen
 class ComparedStage:
     """A stage of both sides, or of one: wall-clock time by resource, in which stages that run at a time share.
 
@@ -104,7 +105,7 @@ class ComparedStage:
     same_plan: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class PredictedChange:
     """The prediction of the runs before for the resources of those after, to compare it with what came.
 
@@ -128,7 +129,7 @@ class PredictedChange:
 # Parts ----------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Part(Kind):
     """A part of the difference: how much longer the runs after are by this cause, ms, and the stages it comes from."""
 
@@ -137,7 +138,7 @@ class Part(Kind):
     stages: tuple[StageChange, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class ChangedInput(Part):
     """The runs read more or less input."""
 
@@ -147,7 +148,7 @@ class ChangedInput(Part):
     after_bytes: float
 
 
-@dataclass(frozen=True)
+@frozen
 class ChangedData(Part):
     """Stages read more or less from others, although the input is the same."""
 
@@ -157,7 +158,7 @@ class ChangedData(Part):
     after_bytes: float
 
 
-@dataclass(frozen=True)
+@frozen
 class ChangedSlots(Part):
     """There were more or fewer slots."""
 
@@ -169,7 +170,7 @@ class ChangedSlots(Part):
     after_slots: float
 
 
-@dataclass(frozen=True)
+@frozen
 class ChangedMemory(Part):
     """Workers had more or less memory, and spilled or collected garbage accordingly."""
 
@@ -184,7 +185,7 @@ class ChangedMemory(Part):
     settings: tuple[SettingChange, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Spilled(Part):
     """Tasks spilled more or less, with the same memory."""
 
@@ -194,7 +195,7 @@ class Spilled(Part):
     after_bytes: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Collected(Part):
     """Garbage collection took more or less, with the same memory; times are of tasks."""
 
@@ -204,7 +205,7 @@ class Collected(Part):
     after_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class DeviceRate(Part):
     """A device took longer or shorter for the same data; times are of tasks, over the bytes that they read."""
 
@@ -217,7 +218,7 @@ class DeviceRate(Part):
     after_bytes: float
 
 
-@dataclass(frozen=True)
+@frozen
 class ComputeTime(Part):
     """Tasks used more or less CPU time for the same data and plan; times and bytes read are of tasks."""
 
@@ -229,7 +230,7 @@ class ComputeTime(Part):
     after_bytes: float = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class ComputeWait(Part):
     """Tasks waited more or less for a CPU, because it was slower, limited, or shared with others.
 
@@ -244,7 +245,7 @@ class ComputeWait(Part):
     start_ratio: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Delegated(Part):
     """Processes that compute for tasks took longer or shorter for the same data; times are of tasks."""
 
@@ -254,7 +255,7 @@ class Delegated(Part):
     after_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Reading(Part):
     """Stages that read input took longer or shorter for the same bytes, on no resource that the log measures."""
 
@@ -266,7 +267,7 @@ class Reading(Part):
     after_bytes: float
 
 
-@dataclass(frozen=True)
+@frozen
 class ChangedVersion(Part):
     """The framework's version differs, and tasks took more or less CPU time for the same data and plan."""
 
@@ -276,7 +277,7 @@ class ChangedVersion(Part):
     after: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ChangedSkew(Part):
     """The longest task of a stage read more or less than the others: bytes over the mean."""
 
@@ -286,7 +287,7 @@ class ChangedSkew(Part):
     after_skew: float
 
 
-@dataclass(frozen=True)
+@frozen
 class ChangedBalance(Part):
     """Slots were idle for longer or shorter: too few tasks, the last wave, or one task that took longer."""
 
@@ -296,7 +297,7 @@ class ChangedBalance(Part):
     after_use_share: float
 
 
-@dataclass(frozen=True)
+@frozen
 class ChangedTasks(Part):
     """There were more or fewer tasks for the same data, each with its cost."""
 
@@ -307,7 +308,7 @@ class ChangedTasks(Part):
     settings: tuple[SettingChange, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class TaskOverhead(Part):
     """Starting and ending a task took longer or shorter; times are the sums of all tasks."""
 
@@ -319,7 +320,7 @@ class TaskOverhead(Part):
     after_tasks: float = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class LostWorkers(Part):
     """Workers were lost: their work ran again, on fewer slots."""
 
@@ -331,7 +332,7 @@ class LostWorkers(Part):
     after_repeated_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Repeated(Part):
     """Tasks failed or were killed and ran again; times are of tasks."""
 
@@ -341,7 +342,7 @@ class Repeated(Part):
     after_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class ChangedPlan(Part):
     """The plan differs: operators were added or are gone; `settings` changed and can change plans."""
 
@@ -351,7 +352,7 @@ class ChangedPlan(Part):
     settings: tuple[SettingChange, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class ChangedWork(Part):
     """Queries or stages that only one side has, in number."""
 
@@ -361,7 +362,7 @@ class ChangedWork(Part):
     after_only: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Waited(Part):
     """Time without a running task, by cause (see query.results.answers.Cause)."""
 
@@ -372,19 +373,19 @@ class Waited(Part):
     after_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Unexplained(Part):
     """The rest of the difference, of which the logs do not show the cause."""
 
     kind: ClassVar[str] = "unexplained"
 
 
-@dataclass(frozen=True)
+@frozen
 class NotCompared(Kind):
     """A part of the runs that the comparison leaves out, or compares with doubt, and why."""
 
 
-@dataclass(frozen=True)
+@frozen
 class DifferentJobs(NotCompared):
     """Few stages have a counterpart, so that the runs are probably of different jobs."""
 
@@ -393,7 +394,7 @@ class DifferentJobs(NotCompared):
     matched_share: float
 
 
-@dataclass(frozen=True)
+@frozen
 class NotSucceeded(NotCompared):
     """A run failed, or its log has no end, so that its time is not that of the whole job."""
 
@@ -403,7 +404,7 @@ class NotSucceeded(NotCompared):
     status: str
 
 
-@dataclass(frozen=True)
+@frozen
 class OneSideSampled(NotCompared):
     """Only one side has samples, so that times by resource are measured on it and not on the other."""
 
@@ -412,7 +413,7 @@ class OneSideSampled(NotCompared):
     after: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class PausesLeftOut(NotCompared):
     """The compared times lack pauses in which nothing was submitted; medians of each side, ms.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.answers import Parts, PathItem
 from crystalperf.query.results.comparison import Comparison
 from crystalperf.query.results.flame_difference import FlameDifference
@@ -12,7 +12,7 @@ from crystalperf.query.results.kinds import Basis
 from crystalperf.query.results.page import Figure, Ints, TableText, Texts, Timeline
 
 
-@dataclass(frozen=True)
+@frozen
 class PartText:
     """A part of the difference: its sentence, and the stages that it comes from, the largest change first.
 
@@ -25,7 +25,7 @@ class PartText:
     stages: Texts
 
 
-@dataclass(frozen=True)
+@frozen
 class ComparisonText:
     """The sentences of a comparison, in the framework's words; '' if there is none.
 
@@ -57,7 +57,7 @@ class ComparisonText:
     causes: Mapping[str, str]
 
 
-@dataclass(frozen=True)
+@frozen
 class PageSide:
     """One run of a side: the only one, or the one with the median runtime, of two in the middle the shorter.
 
@@ -74,7 +74,7 @@ class PageSide:
     row: Ints
 
 
-@dataclass(frozen=True)
+@frozen
 class ComparisonPage:
     """The data of a comparison's page; `flames` is None if a side has no samples.
 

@@ -6,14 +6,14 @@ one finding, whose `stages` are the contributions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.advice import Advice
 from crystalperf.query.results.kinds import Basis, Kind
 
 
-@dataclass(frozen=True)
+@frozen
 class Finding(Kind):
     """A cause of lost time, with its evidence: it cost at most `cost_ms`, which is no more than the scope's runtime.
 
@@ -33,7 +33,7 @@ class Finding(Kind):
         return False
 
 
-@dataclass(frozen=True)
+@frozen
 class StageRef:
     """A stage by its id and its name."""
 
@@ -44,7 +44,7 @@ class StageRef:
 # Findings of several stages -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class StageCost(Kind):
     """The contribution of one stage to a finding.
 
@@ -63,7 +63,7 @@ class StageCost(Kind):
         return ""
 
 
-@dataclass(frozen=True)
+@frozen
 class StageFinding(Finding):
     """A finding with contributions of stages, the largest cost first.
 
@@ -86,7 +86,7 @@ free-slots     slots were idle while tasks waited, for longer than the longest t
 """
 
 
-@dataclass(frozen=True)
+@frozen
 class IdleStage(StageCost):
     """A stage that left slots idle.
 
@@ -110,7 +110,7 @@ class IdleStage(StageCost):
         return self.cause
 
 
-@dataclass(frozen=True)
+@frozen
 class IdleSlots(StageFinding):
     """Slots without a task while stages were on the critical path.
 
@@ -123,12 +123,12 @@ class IdleSlots(StageFinding):
     unmodelled: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class StragglerCause(Kind):
     """Why a task takes much longer than those like it."""
 
 
-@dataclass(frozen=True)
+@frozen
 class MoreData(StragglerCause):
     """Data skew: it read more than the median task, or than the mean of the others of `few` tasks (`median_bytes`)."""
 
@@ -139,7 +139,7 @@ class MoreData(StragglerCause):
     few: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class CollectedGarbage(StragglerCause):
     """Its worker collected garbage meanwhile."""
 
@@ -148,7 +148,7 @@ class CollectedGarbage(StragglerCause):
     gc_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class SlowHost(StragglerCause):
     """Tasks on its host spend more time on a resource; the times are medians of tasks there and on other hosts."""
 
@@ -160,7 +160,7 @@ class SlowHost(StragglerCause):
     others_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class FirstOnWorker(StragglerCause):
     """Warm-up: it was the first on its worker, a new process.
 
@@ -173,7 +173,7 @@ class FirstOnWorker(StragglerCause):
     confirmed: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class MoreOfResource(StragglerCause):
     """It spent `extra_ms` more on a resource than the median task."""
 
@@ -183,7 +183,7 @@ class MoreOfResource(StragglerCause):
     extra_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Waited(StragglerCause):
     """It waited: its CPU time is only a part of its duration."""
 
@@ -193,14 +193,14 @@ class Waited(StragglerCause):
     duration_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Unexplained(StragglerCause):
     """The log does not show the cause."""
 
     kind: ClassVar[str] = "unexplained"
 
 
-@dataclass(frozen=True)
+@frozen
 class StragglerStage(StageCost):
     """A stage whose longest task takes much longer than a usual one.
 
@@ -222,7 +222,7 @@ class StragglerStage(StageCost):
         return self.cause.resource if isinstance(self.cause, MoreOfResource) else self.cause.kind
 
 
-@dataclass(frozen=True)
+@frozen
 class Straggler(StageFinding):
     """Stages with a straggler, a task that takes much longer than usual."""
 
@@ -231,7 +231,7 @@ class Straggler(StageFinding):
     stages: tuple[StragglerStage, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class StartingStage(StageCost):
     """A stage with tasks so short that starting them takes `share` of their time; `scheduler_delay_ms` is the part of
     that for which they were queued."""
@@ -243,7 +243,7 @@ class StartingStage(StageCost):
     scheduler_delay_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class StartingTasks(StageFinding):
     """Scheduling overhead: tasks so short that starting them takes a good part of their time."""
 
@@ -252,7 +252,7 @@ class StartingTasks(StageFinding):
     stages: tuple[StartingStage, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class OddUseStage(StageCost):
     """A stage whose tasks spent `resource_ms` on a device and moved few bytes across it."""
 
@@ -267,7 +267,7 @@ class OddUseStage(StageCost):
         return self.resource
 
 
-@dataclass(frozen=True)
+@frozen
 class OddUse(StageFinding):
     """A device that tasks use and that hardly moves data."""
 
@@ -279,7 +279,7 @@ class OddUse(StageFinding):
 # CPUs and hosts -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class ShortOfCpus(Finding):
     """CPU wait: tasks were ready to run without a CPU for `waited_ms` of the `cpu_ms` that they ran or waited.
 
@@ -298,7 +298,7 @@ class ShortOfCpus(Finding):
     host_cores: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class SlowHosts(Finding):
     """A host whose tasks spend more time on a resource than others, in `stages` stages; times are sums of medians."""
 
@@ -314,7 +314,7 @@ class SlowHosts(Finding):
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Spilling(Finding):
     """Rows that were spilled to disk because memory was short, most in `stage`, and by `operator` if it is known."""
 
@@ -325,7 +325,7 @@ class Spilling(Finding):
     operator: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class GarbageCollection(Finding):
     """Garbage collection took `share` of the task time of `stage`, and a good part in `other_stages` others."""
 
@@ -336,7 +336,7 @@ class GarbageCollection(Finding):
     other_stages: int
 
 
-@dataclass(frozen=True)
+@frozen
 class CacheMissTime(Finding):
     """Cache misses: cached data was not in memory, so that tasks read and computed it again.
 
@@ -355,28 +355,28 @@ class CacheMissTime(Finding):
 # While no task ran ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class NoScope(Finding):
     """Time between two scopes in which none was active, although workers were available."""
 
     kind: ClassVar[str] = "no-scope"
 
 
-@dataclass(frozen=True)
+@frozen
 class AtStart(Finding):
     """Time before the first scope, in which the framework and the program started."""
 
     kind: ClassVar[str] = "at-start"
 
 
-@dataclass(frozen=True)
+@frozen
 class AtEnd(Finding):
     """Time after the last scope."""
 
     kind: ClassVar[str] = "at-end"
 
 
-@dataclass(frozen=True)
+@frozen
 class Driver(Finding):
     """Time in which only the driver worked; `unknown_ms` of it waited or is unknown, None if that is almost
     nothing or nearly all."""
@@ -386,7 +386,7 @@ class Driver(Finding):
     unknown_ms: float | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Committing(Finding):
     """Time in which the driver alone committed what tasks wrote: `scope` for `longest_ms`, and `others` more
     scopes.  It is part of the driver's time."""
@@ -398,7 +398,7 @@ class Committing(Finding):
     others: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Loss:
     """Lost workers: their median lifetime, and the framework's reason for the first loss, None if there is none."""
 
@@ -407,7 +407,7 @@ class Loss:
     reason: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class NoWorker(Finding):
     """Time without a worker.
 
@@ -426,7 +426,7 @@ class NoWorker(Finding):
 # Losses ---------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class LostWorkers(Finding):
     """Lost workers, of `workers` in total.
 
@@ -442,7 +442,7 @@ class LostWorkers(Finding):
     short_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class EndReason:
     """A reason why tasks ended, from the log, and their number."""
 
@@ -450,7 +450,7 @@ class EndReason:
     tasks: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Wasted(Finding):
     """Wasted work: tasks that ran for `task_ms` and failed or were killed, with the most common reasons."""
 

@@ -6,12 +6,12 @@ Times are ms of one run: for several runs of a side, the mean of its runs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.page import Floats, Ints, Texts
 
 
-@dataclass(frozen=True)
+@frozen
 class SampledChange:
     """Sampled time before and after, a row for each node of the tree where stacks end.
 
@@ -26,7 +26,7 @@ class SampledChange:
     variance_ms2: Floats
 
 
-@dataclass(frozen=True)
+@frozen
 class FunctionChange:
     """The sampled time of a function before and after: stacks that are attributed to it, or end in it without a label.
 
@@ -54,7 +54,7 @@ NOISE_DEVIATIONS = 3.0
 """Standard deviations of sampling noise within which a change is shown as none."""
 
 
-@dataclass(frozen=True)
+@frozen
 class FlameDifference:
     """Sampled stacks of both sides as one tree, from the root of stacks; node 0 is the root of all.
 

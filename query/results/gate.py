@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Literal
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.noise import Difference
 from crystalperf.query.results.not_recorded import NotRecorded
 from crystalperf.query.results.refusals import Refusal
@@ -15,7 +16,7 @@ Unit = Literal["ms", "bytes", "share", "count"]
 Outcome = Literal["within", "over", "undecided"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Budget:
     """A limit that runs must not exceed.
 
@@ -34,7 +35,7 @@ class Budget:
     settings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class MetricMissing(NotRecorded):
     """The runs do not record the metric."""
 
@@ -43,7 +44,7 @@ class MetricMissing(NotRecorded):
     metric: str
 
 
-@dataclass(frozen=True)
+@frozen
 class LogsIncomplete(NotRecorded):
     """Logs of `runs` do not reach the end of the application, so their values are lower bounds."""
 
@@ -52,14 +53,14 @@ class LogsIncomplete(NotRecorded):
     runs: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class RangeOnBothSides(NotRecorded):
     """The 90 % range of a prediction is on both sides of the budget."""
 
     kind: ClassVar[str] = "range-on-both-sides"
 
 
-@dataclass(frozen=True)
+@frozen
 class BaselineTooNoisy(NotRecorded):
     """The 90 % range of a slowdown is on both sides of the budget.
 
@@ -73,7 +74,7 @@ class BaselineTooNoisy(NotRecorded):
     runs_most: int
 
 
-@dataclass(frozen=True)
+@frozen
 class PredictionRefused(NotRecorded):
     """The scenario of a budget cannot be predicted."""
 
@@ -82,7 +83,7 @@ class PredictionRefused(NotRecorded):
     refused: Refusal
 
 
-@dataclass(frozen=True)
+@frozen
 class Check:
     """A budget, and whether the runs keep it.
 
@@ -109,7 +110,7 @@ class Check:
     difference: Difference | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Unlike:
     """A median by which the runs differ from the baseline, other than their duration: `input`, bytes; `workers` or
     `slots` of a worker, a count."""
@@ -119,7 +120,7 @@ class Unlike:
     after: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Gate:
     """Whether runs of a job keep its budgets.
 

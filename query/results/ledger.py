@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.noise import Difference
 
 Status = Literal["applied", "applied-among-others", "changed-otherwise", "not-applied", "no-later-run", "unknown"]
@@ -18,7 +18,7 @@ unknown            the recommendation changes something that logs do not record,
 """
 
 
-@dataclass(frozen=True)
+@frozen
 class Match:
     """A later run with the resources of a prediction.
 
@@ -49,7 +49,7 @@ class Match:
         return None if self.range_ms is None else self.range_ms[0] <= self.actual_ms <= self.range_ms[1]
 
 
-@dataclass(frozen=True)
+@frozen
 class Accuracy:
     """The accuracy of several predictions.
 
@@ -68,7 +68,7 @@ class Accuracy:
     inside_range_share: tuple[float, float] | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Month:
     """The accuracy for later runs that started in a month, such as 2026-11, in UTC."""
 
@@ -76,7 +76,7 @@ class Month:
     accuracy: Accuracy
 
 
-@dataclass(frozen=True)
+@frozen
 class Followed:
     """A recommendation, and the runs before and after it was applied.
 
@@ -104,7 +104,7 @@ class Followed:
         return None if self.difference is None else self.difference.before_ms - self.difference.after_ms
 
 
-@dataclass(frozen=True)
+@frozen
 class JobLedger:
     """The predictions and recommendations for a job: one framework, name and plan.
 
@@ -125,7 +125,7 @@ class JobLedger:
     recommendations: tuple[Followed, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Ledger:
     """Predictions held against later runs, by job.
 

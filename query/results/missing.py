@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.kinds import Kind
 
 
-@dataclass(frozen=True)
+@frozen
 class Missing(Kind):
     """Data missing from a log."""
 
 
-@dataclass(frozen=True)
+@frozen
 class UnendedTasks(Missing):
     """`lost` of `total` tasks have no end in the log, of `stage`, or if that is None, of `stages` stages."""
 
@@ -25,7 +25,7 @@ class UnendedTasks(Missing):
     stages: int
 
 
-@dataclass(frozen=True)
+@frozen
 class UnreadPart:
     """A problem of reading the log that may have lost scopes: the reader's name for it, and its count."""
 
@@ -33,7 +33,7 @@ class UnreadPart:
     count: int
 
 
-@dataclass(frozen=True)
+@frozen
 class UnreadParts(Missing):
     """Parts of the log are missing."""
 
@@ -42,7 +42,7 @@ class UnreadParts(Missing):
     parts: tuple[UnreadPart, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class UnannouncedWorkers(Missing):
     """The log has no start time for `workers` workers."""
 

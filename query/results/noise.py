@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from crystalperf.indexes.frozen import frozen
 
 Source = Literal["repeated runs", "typical spread"]
 """The basis of a range: repeated runs of the job, or the usual spread of such jobs where no side has any."""
@@ -11,7 +12,7 @@ Source = Literal["repeated runs", "typical spread"]
 Change = Literal["longer", "shorter", "no change"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Difference:
     """A duration before and after, each the median of its runs, ms.
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from crystalperf.indexes.errors import Remedy
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.kinds import Kind
 
 
-@dataclass(frozen=True)
+@frozen
 class NotRecorded(Kind):
     """Something that the data of a run does not show; `remedy` is what would show it, None if nothing would."""
 
     remedy: Remedy | None = field(default=None, kw_only=True)
 
 
-@dataclass(frozen=True)
+@frozen
 class SequenceContradicted(NotRecorded):
     """Recorded times contradict what the log says of which stage waits for which; `problem` is the reader's."""
 
@@ -25,7 +26,7 @@ class SequenceContradicted(NotRecorded):
     problem: str
 
 
-@dataclass(frozen=True)
+@frozen
 class CodeUnlabelled(NotRecorded):
     """Sampled code that no index of its version labels: it is in no index, or in one of another version."""
 
@@ -34,21 +35,21 @@ class CodeUnlabelled(NotRecorded):
     problem: str
 
 
-@dataclass(frozen=True)
+@frozen
 class NoIndex(NotRecorded):
     """The run has samples, but no index of the sampled code."""
 
     kind: ClassVar[str] = "no-index"
 
 
-@dataclass(frozen=True)
+@frozen
 class NoSamples(NotRecorded):
     """The run has no stack samples."""
 
     kind: ClassVar[str] = "no-samples"
 
 
-@dataclass(frozen=True)
+@frozen
 class TimeUnmeasured(NotRecorded):
     """Time on no resource, because the framework does not measure it and the run has no samples.
 
@@ -61,7 +62,7 @@ class TimeUnmeasured(NotRecorded):
     storage: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class CodeUnsampled(TimeUnmeasured):
     """TimeUnmeasured for a framework whose processes can be sampled; `unusable` is whether recordings were given, but
     none was usable."""
@@ -71,14 +72,14 @@ class CodeUnsampled(TimeUnmeasured):
     unusable: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class DriverUnsampled(NotRecorded):
     """The driver left no recording."""
 
     kind: ClassVar[str] = "driver-unsampled"
 
 
-@dataclass(frozen=True)
+@frozen
 class AllWorkersUnsampled(NotRecorded):
     """No worker left a recording."""
 
@@ -87,7 +88,7 @@ class AllWorkersUnsampled(NotRecorded):
     framework: str
 
 
-@dataclass(frozen=True)
+@frozen
 class WorkersUnsampled(NotRecorded):
     """Some of the workers that ran tasks left no recording; the recordings of the others represent them."""
 
@@ -97,7 +98,7 @@ class WorkersUnsampled(NotRecorded):
     of_workers: int
 
 
-@dataclass(frozen=True)
+@frozen
 class OperatorsUnknown(NotRecorded):
     """`share` of task time could not be attributed to an operator: there are too few samples, or, if `framework` is
     set, no samples, and that framework times only some operators."""
@@ -108,14 +109,14 @@ class OperatorsUnknown(NotRecorded):
     framework: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class BlockedThreadsUnsampled(NotRecorded):
     """The recordings have neither wall-clock samples nor park events."""
 
     kind: ClassVar[str] = "blocked-threads-unsampled"
 
 
-@dataclass(frozen=True)
+@frozen
 class RecordingLeftOut(NotRecorded):
     """A recording that was not used: its file name, and the reason."""
 
@@ -125,7 +126,7 @@ class RecordingLeftOut(NotRecorded):
     problem: str
 
 
-@dataclass(frozen=True)
+@frozen
 class MoreRecordingsLeftOut(NotRecorded):
     """`recordings` further recordings that were not used."""
 
@@ -134,14 +135,14 @@ class MoreRecordingsLeftOut(NotRecorded):
     recordings: int
 
 
-@dataclass(frozen=True)
+@frozen
 class CpuLimitUnknown(NotRecorded):
     """The CPU time of a stream's workers was not measured, so the rate that saturates them is unknown."""
 
     kind: ClassVar[str] = "cpu-limit-unknown"
 
 
-@dataclass(frozen=True)
+@frozen
 class RecordLatencyUnmeasured(NotRecorded):
     """No marker measured the latency of records; it is modelled from rates, busy time and queues."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.answers import Parts, Verdict
 from crystalperf.query.results.kinds import Basis
 from crystalperf.query.trace.vocabulary import SettingUnit
@@ -15,7 +15,7 @@ Floats = tuple[float, ...]
 Texts = tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Figure:
     """The unit of all times of the page: a number of ms is divided by `ms` and shown with `decimals`."""
 
@@ -24,7 +24,7 @@ class Figure:
     decimals: int
 
 
-@dataclass(frozen=True)
+@frozen
 class RecommendationText:
     """A recommendation: its sentence, its saving ('' if unknown), and the lines to paste."""
 
@@ -33,7 +33,7 @@ class RecommendationText:
     lines: Texts
 
 
-@dataclass(frozen=True)
+@frozen
 class WhatIfText:
     """A usual what-if and its prediction; `range` and `change` are '' if there is none."""
 
@@ -44,7 +44,7 @@ class WhatIfText:
     range: str
 
 
-@dataclass(frozen=True)
+@frozen
 class FindingText:
     """A finding: its maximum cost, its sentence, its basis, and the advice."""
 
@@ -54,7 +54,7 @@ class FindingText:
     advice: str
 
 
-@dataclass(frozen=True)
+@frozen
 class TableText:
     """A table of texts; the first two columns are an id and a name.  `note` explains the heads."""
 
@@ -63,7 +63,7 @@ class TableText:
     note: str
 
 
-@dataclass(frozen=True)
+@frozen
 class PageText:
     """The sentences that the terminal shows about the run, in the framework's words; '' if there is none.
 
@@ -118,7 +118,7 @@ class PageText:
     how: Mapping[str, str]
 
 
-@dataclass(frozen=True)
+@frozen
 class Point:
     """One point of the grid and its prediction, as `predict` gives it.
 
@@ -142,7 +142,7 @@ class Point:
     stage_ms: tuple[float | None, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Curve:
     """A sweep of one setting, the smallest value first; the recorded run is between the points, at ratio 1.
 
@@ -162,7 +162,7 @@ class Curve:
     knee_text: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Pair:
     """A sweep of two settings together."""
 
@@ -170,7 +170,7 @@ class Pair:
     points: tuple[Point, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Grid:
     """All what-ifs of the page.
 
@@ -191,7 +191,7 @@ class Grid:
     command: str
 
 
-@dataclass(frozen=True)
+@frozen
 class PageWorkers:
     """Workers, a row each, including a driver that ran tasks; `end_ms` is None if it lived to the end."""
 
@@ -202,7 +202,7 @@ class PageWorkers:
     reason: tuple[str | None, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Bars:
     """Tasks, a row each, by lane (a row of the timeline) and start.
 
@@ -222,7 +222,7 @@ class Bars:
     count: Ints
 
 
-@dataclass(frozen=True)
+@frozen
 class Intervals:
     """Intervals with a name, a row each."""
 
@@ -232,7 +232,7 @@ class Intervals:
     end_ms: Floats
 
 
-@dataclass(frozen=True)
+@frozen
 class Timeline:
     """The timeline: where each task ran, and when.  A lane is one of its rows: tasks that ran one after the other.
 
@@ -258,7 +258,7 @@ class Timeline:
     coarsened: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Spread:
     """The distribution of quantities over the tasks of a stage: their values at Graph.quantiles."""
 
@@ -266,7 +266,7 @@ class Spread:
     read_bytes: Floats
 
 
-@dataclass(frozen=True)
+@frozen
 class GraphNode:
     """A stage, or an interval of the driver or a transfer.
 
@@ -287,7 +287,7 @@ class GraphNode:
     spread: Spread | None
 
 
-@dataclass(frozen=True)
+@frozen
 class GraphScope:
     """A scope of the run, such as a query or a job."""
 
@@ -300,7 +300,7 @@ class GraphScope:
     status: str
 
 
-@dataclass(frozen=True)
+@frozen
 class PlanNode:
     """An operator of a scope's plan; `resource_ms` is task time, None if none was attributed to it.
 
@@ -317,7 +317,7 @@ class PlanNode:
     basis: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Graph:
     """The execution DAG.  Edges are rows of (source, target), positions in `nodes`; kinds as in dependencies.
 
@@ -334,7 +334,7 @@ class Graph:
     reduced: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Labels:
     """Index labels of the functions to which stacks are attributed, a row each.
 
@@ -353,7 +353,7 @@ class Labels:
     documentation: tuple[Floats, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Sampled:
     """Sampled time, a row for each node of the tree where stacks end, stage and operator.
 
@@ -372,7 +372,7 @@ class Sampled:
     unknown_ms: Floats
 
 
-@dataclass(frozen=True)
+@frozen
 class FlameGraph:
     """Sampled stacks as a tree (flame graph), from the root of stacks; node 0 is the root of all.
 
@@ -395,7 +395,7 @@ class FlameGraph:
     coarsened: str
 
 
-@dataclass(frozen=True)
+@frozen
 class PageData:
     """The data of a run's page; `flames` is None without samples.
 

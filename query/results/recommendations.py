@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Literal
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.kinds import Basis, Kind
 from crystalperf.query.results.kinds import Price as Price
@@ -15,7 +16,7 @@ Value = str | int | float | bool | None
 SetBy = Literal["", "program", "session", "unclear"]
 
 
-@dataclass(frozen=True)
+@frozen
 class SettingChange:
     """A setting of the framework, with its value in the run and the recommended value, as its configuration has them.
 
@@ -35,7 +36,7 @@ class SettingChange:
     set_by: SetBy = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Saving:
     """How much shorter a run gets, ms, with its range and basis.
 
@@ -67,7 +68,7 @@ CostUnit = Literal["core", "GiB", "machine"]
 """The unit of what a run reserves: a core (a slot), memory, or a machine (a worker)."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Cost:
     """The reservations of the whole run before and after a change that needs machines, in seconds of a unit.
 
@@ -86,7 +87,7 @@ MODELLED, MEASURED, GUESSED = Saving("modelled"), Saving("measured"), Saving("gu
 """Savings before their prediction, with the basis only."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Affected:
     """The stage that a change affects most, with its tasks and slots, and the number of other affected stages."""
 
@@ -97,7 +98,7 @@ class Affected:
     slots: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Recommendation(Kind):
     """A recommended change.
 
@@ -135,14 +136,14 @@ class Recommendation(Kind):
         return frozenset({alike, *(each.name for each in self.settings)})
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ChangeSetting(Recommendation):
     """Give settings other values."""
 
     kind: ClassVar[str] = "change-setting"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class MoreMemory(Recommendation):
     """Give each worker `ratio` times the memory."""
 
@@ -151,7 +152,7 @@ class MoreMemory(Recommendation):
     ratio: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class LessMemory(Recommendation):
     """Give each worker less memory, which shortens nothing but frees `freed_byte_ms` of memory times time."""
 
@@ -160,7 +161,7 @@ class LessMemory(Recommendation):
     freed_byte_ms: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class MoreWorkers(Recommendation):
     """Run on `ratio` times the workers; `before` and `after` are their numbers, None if unknown."""
 
@@ -171,7 +172,7 @@ class MoreWorkers(Recommendation):
     after: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class FasterDevice(Recommendation):
     """Use machines whose device of a resource is `ratio` times as fast."""
 
@@ -181,7 +182,7 @@ class FasterDevice(Recommendation):
     ratio: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class RaiseParallelism(Recommendation):
     """Raise the parallelism of a busy stage of a stream; `busy_share` is that of its busiest task.
 
@@ -201,7 +202,7 @@ class RaiseParallelism(Recommendation):
     at_least: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class FixFailure(Recommendation):
     """Fix the first failure: `failed` is its id, `error` the framework's message, None if the log has none."""
 
@@ -211,7 +212,7 @@ class FixFailure(Recommendation):
     error: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class FollowAdvice(Recommendation):
     """Follow the advice of a finding."""
 
@@ -220,7 +221,7 @@ class FollowAdvice(Recommendation):
     finding: Finding
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class RecordSamples(Recommendation):
     """Record stack samples with the next run, because `framework` does not measure where much of the time went."""
 
@@ -233,7 +234,7 @@ STOPPED = "stopped"
 """`because` of a framework's own candidate if the program stopped its work, which is not an error of that work."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Candidate:
     """A recommendation before ranking.
 

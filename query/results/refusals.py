@@ -6,14 +6,14 @@ framework's own kinds are in its package.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from crystalperf.indexes.errors import NoAnswerError, Remedy
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.kinds import Kind
 
 
-@dataclass(frozen=True)
+@frozen
 class Refusal(Kind):
     """The reason why there is no prediction."""
 
@@ -37,7 +37,7 @@ class RefusedError(NoAnswerError):
 # The setting ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class InvalidQuestion(Refusal):
     """One of several settings is invalid for this run, such as half a worker; `error` says why."""
 
@@ -45,7 +45,7 @@ class InvalidQuestion(Refusal):
     error: str
 
 
-@dataclass(frozen=True)
+@frozen
 class RecordedValueUnknown(Refusal):
     """An absolute value, `asked` as KEY=VALUE, of a `setting` whose recorded value is unknown."""
 
@@ -58,7 +58,7 @@ class RecordedValueUnknown(Refusal):
         return Remedy("state what the run had", {"setting": self.setting})
 
 
-@dataclass(frozen=True)
+@frozen
 class RerunNotPredicted(Refusal):
     """Another run of the job whose scenario has no prediction for `refusals`, or no interval where there are none."""
 
@@ -71,7 +71,7 @@ class RerunNotPredicted(Refusal):
 # Extrapolation --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class SlotsOutOfRange(Refusal):
     """`ratio` times the slots, more than `most_ratio` times either way."""
 
@@ -80,7 +80,7 @@ class SlotsOutOfRange(Refusal):
     most_ratio: float
 
 
-@dataclass(frozen=True)
+@frozen
 class SendersOutOfRange(Refusal):
     """`ratio` times the workers, so that each task reads from more than `most_ratio` times the recorded senders."""
 
@@ -89,21 +89,21 @@ class SendersOutOfRange(Refusal):
     most_ratio: float
 
 
-@dataclass(frozen=True)
+@frozen
 class RemoteReadsUnknown(Refusal):
     """All exchanged data were local in the recorded run, but would cross the network with more workers."""
 
     kind: ClassVar[str] = "remote-reads-unknown"
 
 
-@dataclass(frozen=True)
+@frozen
 class CacheFull(Refusal):
     """Cached data did not fit into memory in the recorded run, and would have less memory."""
 
     kind: ClassVar[str] = "cache-full"
 
 
-@dataclass(frozen=True)
+@frozen
 class CacheTooSmall(Refusal):
     """Workers cached so many bytes, but would have memory for fewer, or for hardly more than an uneven spread needs."""
 
@@ -112,7 +112,7 @@ class CacheTooSmall(Refusal):
     capacity_bytes: float
 
 
-@dataclass(frozen=True)
+@frozen
 class PlanUnknown(Refusal):
     """How a framework, by its title, would repartition its stages is unknown."""
 
@@ -120,21 +120,21 @@ class PlanUnknown(Refusal):
     framework: str
 
 
-@dataclass(frozen=True)
+@frozen
 class WorkersUnknown(Refusal):
     """The log names no workers, so the number of slots is unknown."""
 
     kind: ClassVar[str] = "workers-unknown"
 
 
-@dataclass(frozen=True)
+@frozen
 class SlotsTooFew(Refusal):
     """The tasks of one pipeline need more slots at a time than there are."""
 
     kind: ClassVar[str] = "slots-too-few"
 
 
-@dataclass(frozen=True)
+@frozen
 class NoWorkerLeft(Refusal):
     """The recorded workers had ended before all tasks had run in the replay."""
 
@@ -144,7 +144,7 @@ class NoWorkerLeft(Refusal):
 # Missing from the log -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class TasksWithoutEnd(Refusal):
     """`tasks` of `total` tasks have no end in the log."""
 
@@ -153,7 +153,7 @@ class TasksWithoutEnd(Refusal):
     total: int
 
 
-@dataclass(frozen=True)
+@frozen
 class TimeUnknown(Refusal):
     """The run has no samples, and for `share` of its task time nothing else shows the resource."""
 
@@ -161,14 +161,14 @@ class TimeUnknown(Refusal):
     share: float
 
 
-@dataclass(frozen=True)
+@frozen
 class SpillTimeUnknown(Refusal):
     """The run has no samples, and nothing else shows how long it spilled."""
 
     kind: ClassVar[str] = "spill-time-unknown"
 
 
-@dataclass(frozen=True)
+@frozen
 class BandwidthUnknown(Refusal):
     """The speed of the run's devices, by name, is unknown."""
 
@@ -179,7 +179,7 @@ class BandwidthUnknown(Refusal):
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class MemoryUnknown(Refusal):
     """The memory of each worker is unknown; `setting` is the user's word for it."""
 
@@ -191,7 +191,7 @@ class MemoryUnknown(Refusal):
         return Remedy("state a setting", {"setting": self.setting})
 
 
-@dataclass(frozen=True)
+@frozen
 class MemoryBelowMinimum(Refusal):
     """The memory is below the minimum with which a worker of the framework, by its title, starts."""
 
@@ -201,7 +201,7 @@ class MemoryBelowMinimum(Refusal):
     least_bytes: float
 
 
-@dataclass(frozen=True)
+@frozen
 class MemoryRunsOut(Refusal):
     """With this memory, a worker would likely run out: it needed at least `floor_bytes`, garbage left out."""
 
@@ -210,14 +210,14 @@ class MemoryRunsOut(Refusal):
     floor_bytes: float
 
 
-@dataclass(frozen=True)
+@frozen
 class MemoryNeedUnknown(Refusal):
     """The memory that the run needed is unknown."""
 
     kind: ClassVar[str] = "memory-need-unknown"
 
 
-@dataclass(frozen=True)
+@frozen
 class SpilledMemoryUnknown(Refusal):
     """The memory that the spilled data, `disk_bytes` on disk, had taken is not in the log."""
 
@@ -225,7 +225,7 @@ class SpilledMemoryUnknown(Refusal):
     disk_bytes: float
 
 
-@dataclass(frozen=True)
+@frozen
 class GarbageCollectionSavingUnknown(Refusal):
     """The effect of more memory on garbage collection, which took `share` of task time, is unknown."""
 
@@ -233,7 +233,7 @@ class GarbageCollectionSavingUnknown(Refusal):
     share: float
 
 
-@dataclass(frozen=True)
+@frozen
 class LiveHeapUnknown(Refusal):
     """The size of the live heap is unknown, and garbage collection took `share` of task time already."""
 
@@ -244,7 +244,7 @@ class LiveHeapUnknown(Refusal):
 # Streams --------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class NotModelledForStreams(Refusal):
     """The effect of a setting, by the user's word, on a stream is not modelled."""
 
@@ -252,14 +252,14 @@ class NotModelledForStreams(Refusal):
     setting: str
 
 
-@dataclass(frozen=True)
+@frozen
 class RateUnknown(Refusal):
     """The rate of the stream's sources is unknown."""
 
     kind: ClassVar[str] = "rate-unknown"
 
 
-@dataclass(frozen=True)
+@frozen
 class SpreadOutOfRange(Refusal):
     """`ratio` times the tasks of a station, more than `most_ratio` times either way."""
 
@@ -269,7 +269,7 @@ class SpreadOutOfRange(Refusal):
     most_ratio: float
 
 
-@dataclass(frozen=True)
+@frozen
 class BusyTimeUnknown(Refusal):
     """For `share` of the stations' busy time no resource was recorded, and the speed of a device changes."""
 
@@ -278,7 +278,7 @@ class BusyTimeUnknown(Refusal):
     device: str
 
 
-@dataclass(frozen=True)
+@frozen
 class LimitNotMeasured(Refusal):
     """The stream is limited between two stations, unmeasured: the source waits, and the target has time left."""
 
@@ -289,14 +289,14 @@ class LimitNotMeasured(Refusal):
     network_known: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class AtLimit(Refusal):
     """The recorded run was at its limit, so the latency is that of full buffers."""
 
     kind: ClassVar[str] = "at-limit"
 
 
-@dataclass(frozen=True)
+@frozen
 class RateBeyondMeasured(Refusal):
     """A rate above `sustained_per_s`, which is a lower bound: it is more than `most_ratio` times the recorded rate."""
 
@@ -306,7 +306,7 @@ class RateBeyondMeasured(Refusal):
     most_ratio: float
 
 
-@dataclass(frozen=True)
+@frozen
 class RateNotSustained(Refusal):
     """A rate above the highest, `sustained_per_s`; `limit` is full first: a station, worker or hop, SOURCE>TARGET."""
 
@@ -317,7 +317,7 @@ class RateNotSustained(Refusal):
     limit_kind: str
 
 
-@dataclass(frozen=True)
+@frozen
 class RateNearLimit(Refusal):
     """A rate so near the sustained one that a small error in that changes the latency by a large factor.
 
@@ -330,7 +330,7 @@ class RateNearLimit(Refusal):
     is_lower_bound: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class TooFewBatches(Refusal):
     """After its warm-up, the stream has only so many batches with rows; `least` show how their time depends on rows."""
 
@@ -339,7 +339,7 @@ class TooFewBatches(Refusal):
     least: int
 
 
-@dataclass(frozen=True)
+@frozen
 class BatchesAlike(Refusal):
     """All batches have about the same number of rows, so how much of their time is per row is unknown."""
 
@@ -348,7 +348,7 @@ class BatchesAlike(Refusal):
     rows: float
 
 
-@dataclass(frozen=True)
+@frozen
 class RowTimeUncertain(Refusal):
     """The time of a batch varies for other reasons than its rows, so that the time of a row is within a wide range."""
 
@@ -358,7 +358,7 @@ class RowTimeUncertain(Refusal):
     high_row_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class BatchStagesDiffer(Refusal):
     """Batches run different stages, or the number of slots is unknown; so the effect of a setting is unknown."""
 
@@ -366,7 +366,7 @@ class BatchStagesDiffer(Refusal):
     setting: str
 
 
-@dataclass(frozen=True)
+@frozen
 class BufferTimeUnknown(Refusal):
     """Most of the latency is time in buffers that fill, whose timeout is unknown."""
 

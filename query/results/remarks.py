@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.kinds import Kind
 
 
-@dataclass(frozen=True)
+@frozen
 class Remark(Kind):
     """A remark of a framework; its package defines the kinds, with a sentence for each."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from crystalperf.indexes.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class StepSide:
     """A mean step of a side; unknown values are None.
 
@@ -23,7 +23,7 @@ class StepSide:
     processes: float | None
 
 
-@dataclass(frozen=True)
+@frozen
 class ComparedOperator:
     """An operator in a mean step of both sides: how often it ran in a process, and for how long.
 
@@ -41,7 +41,7 @@ class ComparedOperator:
     after_path_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class StepComparison:
     """Both sides' mean steps; `operators` are in the order of the largest change on the path, then of the time."""
 

@@ -5,13 +5,13 @@ Times are ms of one step; a part's `ms` is positive if it makes a step of the ru
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.comparison import OperatorChange, Part
 
 
-@dataclass(frozen=True)
+@frozen
 class ChangedBatch(Part):
     """A batch has more or fewer examples."""
 
@@ -21,7 +21,7 @@ class ChangedBatch(Part):
     after: float
 
 
-@dataclass(frozen=True)
+@frozen
 class ChangedAccelerator(Part):
     """Another model of accelerator: kernels take longer or shorter for the same work."""
 
@@ -33,7 +33,7 @@ class ChangedAccelerator(Part):
     after_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class ChangedPrecision(Part):
     """Most arithmetic uses numbers of another size; both values are units, such as tf32 or 16-bit."""
 
@@ -45,7 +45,7 @@ class ChangedPrecision(Part):
     after_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class KernelTime(Part):
     """Kernels take longer or shorter for the same work, on the same model of accelerator."""
 
@@ -55,7 +55,7 @@ class KernelTime(Part):
     after_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class ChangedOperators(Part):
     """Operators that a step has more or less often; `operators` has their numbers in ten steps, on each side."""
 
@@ -64,7 +64,7 @@ class ChangedOperators(Part):
     operators: tuple[OperatorChange, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class ChangedShapes(Part):
     """The same kernels do more or less work, although the batch is the same or not known; `ratio` is of their work."""
 
@@ -73,7 +73,7 @@ class ChangedShapes(Part):
     ratio: float
 
 
-@dataclass(frozen=True)
+@frozen
 class HostTime(Part):
     """Threads of processes take longer or shorter for the same operators: computing, or launching work."""
 
@@ -83,7 +83,7 @@ class HostTime(Part):
     after_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Communication(Part):
     """Exchanges with other processes take more or less of a step: `exposed`, without work that hides them.
 
@@ -100,7 +100,7 @@ class Communication(Part):
     after_processes: float | None
 
 
-@dataclass(frozen=True)
+@frozen
 class LoaderWait(Part):
     """A step waits longer or shorter for its batch of input."""
 
@@ -110,7 +110,7 @@ class LoaderWait(Part):
     after_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Copies(Part):
     """Copies between a process and its accelerator take more or less of a step."""
 
@@ -120,7 +120,7 @@ class Copies(Part):
     after_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Overlap(Part):
     """More or less of the work is hidden behind other work; times are of all operators together."""
 

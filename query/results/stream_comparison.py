@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from crystalperf.indexes.frozen import frozen
 
 StreamMeasure = Literal["latency", "throughput", "batch"]
 """The time that is compared: of a record from its source to its end, between two records of a stream that is at its
 limit, or of a batch of a stream that is processed in batches."""
 
 
-@dataclass(frozen=True)
+@frozen
 class StreamSide:
     """A stream; unknown values are None.
 
@@ -31,7 +32,7 @@ class StreamSide:
     limit: str
 
 
-@dataclass(frozen=True)
+@frozen
 class StationSide:
     """A stage of a stream: its parallel tasks, records per second, and shares of its tasks' time.
 
@@ -47,7 +48,7 @@ class StationSide:
     record_ms: float | None
 
 
-@dataclass(frozen=True)
+@frozen
 class ComparedStation:
     """A stage on both sides, None where a side has none of that name."""
 
@@ -56,7 +57,7 @@ class ComparedStation:
     after: StationSide | None
 
 
-@dataclass(frozen=True)
+@frozen
 class StreamComparison:
     """Both sides' streams, and their stages in the order of the data flow.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.comparison import NotCompared, Part
 
 
-@dataclass(frozen=True)
+@frozen
 class RecordTime(Part):
     """A stage takes longer or shorter for a record."""
 
@@ -19,7 +19,7 @@ class RecordTime(Part):
     after_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class ChangedParallelism(Part):
     """The stage at the limit has more or fewer parallel tasks."""
 
@@ -30,7 +30,7 @@ class ChangedParallelism(Part):
     after: int
 
 
-@dataclass(frozen=True)
+@frozen
 class BatchPart(Part):
     """A part of a batch takes longer or shorter; `name` is the framework's key of it."""
 
@@ -41,7 +41,7 @@ class BatchPart(Part):
     after_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class OtherRate(NotCompared):
     """The records come at another rate, so that latencies are those of another load; rates are per second."""
 
@@ -51,7 +51,7 @@ class OtherRate(NotCompared):
     after_per_s: float
 
 
-@dataclass(frozen=True)
+@frozen
 class OtherLimit(NotCompared):
     """Only one side is at its limit, so that its latency has no steady value."""
 
@@ -60,7 +60,7 @@ class OtherLimit(NotCompared):
     after: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class LoadOnly(NotCompared):
     """The logs of streams without an end record neither rates nor latencies, only how busy stages were."""
 

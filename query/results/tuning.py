@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Literal
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.answers import Advice
 from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.kinds import Kind
@@ -20,42 +21,42 @@ cost  the lowest cost that takes no longer than the recorded run or a deadline; 
 """
 
 
-@dataclass(frozen=True)
+@frozen
 class NotTuned(Kind):
     """A setting of the framework that keeps its value, because no prediction covers it; subclasses say why."""
 
     setting: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Unmodelled(NotTuned):
     """CrystalPerf has no model of the setting's effect."""
 
     kind: ClassVar[str] = "unmodelled"
 
 
-@dataclass(frozen=True)
+@frozen
 class ValueNotRecorded(NotTuned):
     """The log does not record the value that the run had."""
 
     kind: ClassVar[str] = "value-not-recorded"
 
 
-@dataclass(frozen=True)
+@frozen
 class WithoutEffect(NotTuned):
     """Nothing in the run depends on the setting."""
 
     kind: ClassVar[str] = "without-effect"
 
 
-@dataclass(frozen=True)
+@frozen
 class ChangesResult(NotTuned):
     """It changes the result of the job, and the user set no limit for it."""
 
     kind: ClassVar[str] = "changes-result"
 
 
-@dataclass(frozen=True)
+@frozen
 class NotPredicted(NotTuned):
     """No other value has a prediction, for `refusal`."""
 
@@ -64,7 +65,7 @@ class NotPredicted(NotTuned):
     refusal: Refusal
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class TunedSetting(ChangeSetting):
     """A line of a tuned configuration: settings that change together.
 
@@ -80,7 +81,7 @@ class TunedSetting(ChangeSetting):
     rate_ratio: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class TunedRun:
     """A recorded run, and the prediction of the tuned configuration for it; costs in Tuning.cost_unit.
 
@@ -97,7 +98,7 @@ class TunedRun:
     rate_per_s: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Tuning:
     """A configuration for the next run of a job.
 

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from graphlib import TopologicalSorter
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.inputs.registry import package_of
 
 _COLUMN = re.compile(r"^--   ([\w<>]+)\s{2,}(\S.*)$")
@@ -29,7 +29,7 @@ _WORD = re.compile(r"\w+")
 _EACH = "<resource>"
 
 
-@dataclass(frozen=True)
+@frozen
 class View:
     """A view or a macro: the caller fills the {parts} of `query`; `columns` maps names to comments."""
 

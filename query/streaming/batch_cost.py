@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.micro_batches import FARTHEST, FEW, Z90, BatchCost, MicroBatches
 from crystalperf.query.execution.scenario import RATE, TRIGGER, Scenario
@@ -58,7 +59,7 @@ def is_about_batches(scenario: Scenario) -> bool:
     return RATE in scenario.changes or TRIGGER in scenario.changes
 
 
-@dataclass(frozen=True)
+@frozen
 class _MeanBatch:
     """The batches of a scenario at a rate: rows, time of one, interval, latency of a row."""
 

@@ -19,10 +19,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import CPU, NET
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import Scenario, tasks_of
@@ -111,7 +112,7 @@ SKEWED = 1.3
 """Ratio of the busiest slot to the mean from which one key dominates the slot; more slots do not split it."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Limit:
     """The limit of the rate, and the highest rate `rate_per_s`; `id` is a station's or a worker's, `resource` is its
     busy resource."""
@@ -337,7 +338,7 @@ def _buffers_per_s(hop: Hop, rate: float, channels: int) -> float:
     return due + hop.full_per_s * rate
 
 
-@dataclass(frozen=True)
+@frozen
 class _Limits:
     """The limits of a stream's rate in the run and in a scenario.
 

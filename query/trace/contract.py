@@ -17,11 +17,12 @@ unknown.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import Resource, known
 from crystalperf.query.trace.records import Columns, Floats, Problem, RunTables, objects
 
@@ -46,7 +47,7 @@ MOVED = ("input_bytes", "output_bytes", "remote_read_bytes", "local_read_bytes",
 """Columns of tasks that a resource's device may move."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Worker:
     """A process or device that runs tasks; a row of `workers`."""
 
@@ -61,7 +62,7 @@ class Worker:
     removed_reason: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Scope:
     """A named interval of the run; a row of `scopes`."""
 
@@ -76,7 +77,7 @@ class Scope:
     error: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Stage:
     """An attempt of a set of like tasks; a row of `stages`.
 
@@ -98,7 +99,7 @@ class Stage:
     failure: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Task:
     """A task of work, which holds a slot of a worker from launch to finish; a row of `tasks`.
 
@@ -132,7 +133,7 @@ class Task:
     likely_ms: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class Edge:
     """A dependency between stages; a row of `dependencies`."""
 
@@ -143,7 +144,7 @@ class Edge:
     resource: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Bounds:
     """Bounds on the tasks' time by resource from the framework's measurements, in ms; samples and labels decide the
     rest.
@@ -160,7 +161,7 @@ class Bounds:
     outside_ms: Floats
 
 
-@dataclass(frozen=True)
+@frozen
 class Trace:
     """One run, as its framework records it.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import duckdb
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crystalperf.indexes.exports import at_hand
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.names import demangle
 from crystalperf.indexes.places import load_places
 from crystalperf.query import sql
@@ -23,7 +23,7 @@ _TABLES = (
 _VIEWS = ("indexed_functions", "indexed_classes", "indexed_names")
 
 
-@dataclass(frozen=True)
+@frozen
 class Indexes:
     """Indexes to look up frames in, by priority: their names, and their tables as SQL.
 

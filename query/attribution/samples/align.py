@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.trace.records import Floats, Ints
 
 BIN_MS = 10.0
@@ -30,7 +30,7 @@ TOLERANCE_MS = 50.0
 """The driver records a finish slightly after the thread's, and a launch slightly before it."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ThreadIntervals:
     """Intervals in which the threads of one recording were seen in a task or idle; sorted by start, times in ms."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.attribution.code.decide import NumberedStacks
 from crystalperf.query.attribution.samples.align import ThreadIntervals, assign, clock_shift, named_task_at, task_at
 from crystalperf.query.attribution.samples.loads import heaps, process_loads
@@ -24,7 +24,7 @@ MIN_UNMATCHED_SHARE = 0.05
 """Minimum share of sampled task time that matches no task for a problem to be reported."""
 
 
-@dataclass(frozen=True)
+@frozen
 class MatchedRecording:
     """One recording matched to the run: its rows of `samples`, with the tasks that threads worked for, `loads`,
     `thread_loads` and `heaps`."""
@@ -144,7 +144,7 @@ def _unmatched(named: str, recording: jfr.Recording, framework: ReadableFramewor
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class _WorkerTasks:
     """The tasks of one worker by launch, ms since application start; their threads, None if the log names none."""
 

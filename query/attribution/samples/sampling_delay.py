@@ -8,11 +8,10 @@ of its ticks is the CPU wait of any other thread after waking.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.recordings import jfr
 from crystalperf.query.trace.records import Floats
 
@@ -32,7 +31,7 @@ LATENESS_TICKS = 50
 _WALL = jfr.SAMPLE_KINDS.index("WALL")
 
 
-@dataclass(frozen=True)
+@frozen
 class Ticks:
     """The ticks of a sampler: times, Unix ms in order, and delays, ms; arrays of one length.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.findings.parts import LITTLE_BYTES, MORE, SKEW, usual_task_ms
@@ -41,7 +41,7 @@ FEW = 4
 """A stage of at most so many tasks is compared with the mean of its other tasks, because one task moves the median."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Why:
     """The explanation of a straggler: its cause, the advice, and the basis."""
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.assumptions import Assumption
 
 
-@dataclass(frozen=True)
+@frozen
 class ParallelismKept(Assumption):
     """Vertices keep their parallelism with any number of slots."""
 
     kind: ClassVar[str] = "parallelism-kept"
 
 
-@dataclass(frozen=True)
+@frozen
 class RecordsRespread(Assumption):
     """The records of so many vertices are spread over subtasks in equal parts of the recorded subtasks' work."""
 
@@ -23,7 +23,7 @@ class RecordsRespread(Assumption):
     vertices: int
 
 
-@dataclass(frozen=True)
+@frozen
 class HotSubtask(Assumption):
     """One subtask of a vertex has far more work than the others, possibly because of one key."""
 
@@ -31,7 +31,7 @@ class HotSubtask(Assumption):
     vertex: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ParallelismLimited(Assumption):
     """A vertex is limited to so many subtasks."""
 
@@ -40,7 +40,7 @@ class ParallelismLimited(Assumption):
     most: int
 
 
-@dataclass(frozen=True)
+@frozen
 class SingleSubtasksKept(Assumption):
     """Vertices of one subtask keep it."""
 
@@ -48,7 +48,7 @@ class SingleSubtasksKept(Assumption):
     vertices: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class SlotsForSubtasks(Assumption):
     """There are as many slots as so many subtasks of a vertex take, because the run does not record its slots."""
 

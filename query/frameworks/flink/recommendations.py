@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.recommendations import Recommendation
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ShortenBufferTimeout(Recommendation):
     """Send network buffers sooner: they are not full when they are due, and more of them cost more CPU."""
 
@@ -18,21 +18,21 @@ class ShortenBufferTimeout(Recommendation):
     after_ms: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class CollectMetrics(Recommendation):
     """Collect a stream's metrics while it runs, for its latency and the rate that it can sustain."""
 
     kind: ClassVar[str] = "collect-metrics"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class CollectMetricsLonger(Recommendation):
     """Collect a stream's metrics for longer, without a restart and with the same subtasks."""
 
     kind: ClassVar[str] = "collect-metrics-longer"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class BreakChain(Recommendation):
     """Break the single chain of a stream once, because Flink counts only records that vertices exchange."""
 

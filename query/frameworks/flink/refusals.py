@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.refusals import Refusal
 
 
-@dataclass(frozen=True)
+@frozen
 class EndlessStream(Refusal):
     """An unbounded stream runs until it is stopped, so there is no runtime to predict."""
 
     kind: ClassVar[str] = "endless-stream"
 
 
-@dataclass(frozen=True)
+@frozen
 class SubtasksForInputUnknown(Refusal):
     """How many subtasks Flink would use for other data is unknown."""
 
     kind: ClassVar[str] = "subtasks-for-input-unknown"
 
 
-@dataclass(frozen=True)
+@frozen
 class ParallelismOutOfRange(Refusal):
     """A parallelism of a vertex, more than `most_ratio` times above or below the recorded one."""
 

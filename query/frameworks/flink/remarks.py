@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.remarks import Remark
 
 Lacking = Literal["metrics", "exchanges", "time", "order"]
@@ -17,7 +17,7 @@ order      its records loop
 """
 
 
-@dataclass(frozen=True)
+@frozen
 class Helper:
     """Threads with the same task, and how long they ran."""
 
@@ -25,7 +25,7 @@ class Helper:
     time_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Helpers(Remark):
     """Threads of TaskManagers besides subtasks; `is_cpu_time` is whether their CPU time was measured."""
 
@@ -35,7 +35,7 @@ class Helpers(Remark):
     helpers: tuple[Helper, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class NoFlow(Remark):
     """Why neither rate nor latency of a stream is known."""
 
@@ -44,7 +44,7 @@ class NoFlow(Remark):
     lacking: Lacking
 
 
-@dataclass(frozen=True)
+@frozen
 class AssumedTimeout(Remark):
     """The buffer timeout is assumed to be Flink's default."""
 
@@ -53,7 +53,7 @@ class AssumedTimeout(Remark):
     due_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class HeldRecords(Remark):
     """How long operators of a vertex hold a record, as for responses to asynchronous requests."""
 
@@ -63,7 +63,7 @@ class HeldRecords(Remark):
     external_wait_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class UntimedRequests(Remark):
     """Vertices make asynchronous requests, and how long these take is unknown."""
 
@@ -75,14 +75,14 @@ class UntimedRequests(Remark):
 # A stream that goes on until it is stopped ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class UnknownLoad(Remark):
     """How busy its vertices were is unknown."""
 
     kind: ClassVar[str] = "unknown-load"
 
 
-@dataclass(frozen=True)
+@frozen
 class FullVertex(Remark):
     """A vertex is at capacity and slows down its sources for `sources_held_share` of their time; None if for little."""
 
@@ -93,7 +93,7 @@ class FullVertex(Remark):
     sources_held_share: float | None
 
 
-@dataclass(frozen=True)
+@frozen
 class IdleSources(Remark):
     """It waits for records: its sources were idle for at least this share of their time."""
 
@@ -102,7 +102,7 @@ class IdleSources(Remark):
     idle_share: float
 
 
-@dataclass(frozen=True)
+@frozen
 class KeptUp(Remark):
     """It kept up with its records: this vertex was the busiest of the `measured` of its `vertices`."""
 

@@ -23,6 +23,7 @@ from typing import Any
 
 import msgspec
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.inputs.containers import LogFile, lines
 from crystalperf.query.trace.records import Problems
 
@@ -80,7 +81,7 @@ class _Line(msgspec.Struct):
     o: dict[str, dict[str, list[float | None]]] = {}
 
 
-@dataclass(frozen=True)
+@frozen
 class Sample:
     """One sample of a job's metrics: by vertex and column the values of its subtasks; by TaskManager and column its
     values.

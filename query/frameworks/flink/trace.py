@@ -15,11 +15,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import known
 from crystalperf.indexes.schema import Table, read
 from crystalperf.query import sql
@@ -55,7 +56,7 @@ def read_archive(log: LogFile) -> Trace:
     return trace(found, metrics, log.origin, problems)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Subtask:
     """One attempt of a subtask, on the run's clock; `starting_ms` is deploying it and opening its operators."""
 

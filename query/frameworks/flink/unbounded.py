@@ -7,10 +7,9 @@ its records, and if not, which vertex is the bottleneck.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import duckdb
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.flink.advise import LOOP
@@ -28,7 +27,7 @@ HELD = 0.2
 """Sources that are back-pressured for this share of their time are slowed down."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Vertex:
     """Shares of time: its busiest subtask was busy, all of its subtasks were idle and back-pressured."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.assumptions import Assumption
 
 
-@dataclass(frozen=True)
+@frozen
 class StagesNotReplanned(Assumption):
     """Stages keep their recorded tasks, as the user requested; `slots_only` is whether only slots change."""
 
@@ -16,7 +16,7 @@ class StagesNotReplanned(Assumption):
     slots_only: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class SamePlan(Assumption):
     """Spark would plan the same tasks; `slots_only` is whether only slots change."""
 
@@ -24,7 +24,7 @@ class SamePlan(Assumption):
     slots_only: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class StagesReplanned(Assumption):
     """Spark would replan so many stages; `slots_only` is whether only slots change."""
 
@@ -35,14 +35,14 @@ class StagesReplanned(Assumption):
     slots_only: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class FilesPerPartition(Assumption):
     """A task writes a shuffle file for each partition."""
 
     kind: ClassVar[str] = "files-per-partition"
 
 
-@dataclass(frozen=True)
+@frozen
 class LargeKeyKept(Assumption):
     """These stages, by their ids, keep their tasks, because one reads far more than most and may have one key."""
 
@@ -50,7 +50,7 @@ class LargeKeyKept(Assumption):
     stages: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class CpuTimeMissing(Assumption):
     """The log has no CPU time of tasks, only Spark's timings, of which `garbage_ms` is garbage collection."""
 
@@ -58,21 +58,21 @@ class CpuTimeMissing(Assumption):
     garbage_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class PythonCounted(Assumption):
     """Waiting for a Python worker counts as CPU time."""
 
     kind: ClassVar[str] = "python-counted"
 
 
-@dataclass(frozen=True)
+@frozen
 class CheckpointRenewed(Assumption):
     """A stateful query starts from a new checkpoint, because a checkpoint fixes the number of partitions."""
 
     kind: ClassVar[str] = "checkpoint-renewed"
 
 
-@dataclass(frozen=True)
+@frozen
 class ProfilesScaled(Assumption):
     """The executors of resource profiles of the program change like all others; `stage` runs on such executors."""
 
@@ -80,7 +80,7 @@ class ProfilesScaled(Assumption):
     stage: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ServiceKept(Assumption):
     """A remote shuffle service, by its name, is as fast as recorded."""
 

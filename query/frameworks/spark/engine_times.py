@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import duckdb
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import with_other
 from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution
@@ -13,7 +12,7 @@ from crystalperf.query.frameworks.spark.engines import BY_KEY, SPILLS
 from crystalperf.query.frameworks.spark.remarks import EngineUse
 
 
-@dataclass(frozen=True)
+@frozen
 class FallbackTime:
     """The task time of a fallback in a stage, ms."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.advice import Advice
 from crystalperf.query.results.findings import Finding, IdleSlots, IdleStage
 from crystalperf.query.results.kinds import Price
@@ -12,28 +12,28 @@ from crystalperf.query.results.kinds import Price
 Scope = Literal["query", "job"]
 
 
-@dataclass(frozen=True)
+@frozen
 class UnaskedStage(IdleStage):
     """A stage for which dynamic allocation requested fewer slots than the run had at another time."""
 
     run_slots: int
 
 
-@dataclass(frozen=True)
+@frozen
 class UnaskedSlots(IdleSlots):
     """Slots that dynamic allocation did not request because stages had so few tasks."""
 
     stages: tuple[UnaskedStage, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Compiling(Finding):
     """Tasks compiled generated code, or waited for another task's compilation."""
 
     kind: ClassVar[str] = "compiling"
 
 
-@dataclass(frozen=True)
+@frozen
 class ManySmallFiles(Finding):
     """`stage` and `other_stages` more read or wrote at most `files` files of `file_bytes` on average."""
 
@@ -45,21 +45,21 @@ class ManySmallFiles(Finding):
     file_bytes: float
 
 
-@dataclass(frozen=True)
+@frozen
 class SmallFiles(ManySmallFiles):
     """Stages read many small files."""
 
     kind: ClassVar[str] = "small-files"
 
 
-@dataclass(frozen=True)
+@frozen
 class SmallOutput(ManySmallFiles):
     """Stages wrote many small files."""
 
     kind: ClassVar[str] = "small-output"
 
 
-@dataclass(frozen=True)
+@frozen
 class MergeScan(Finding):
     """MERGE commands scanned more files for matches than they changed: the one of `scope` scanned `files`, and replaced
     `replaced` of these."""
@@ -72,7 +72,7 @@ class MergeScan(Finding):
     replaced: int
 
 
-@dataclass(frozen=True)
+@frozen
 class ReadAgain(Finding):
     """`readers` queries or jobs read the same rows from storage, in `stage` and `other_stages` more."""
 
@@ -84,7 +84,7 @@ class ReadAgain(Finding):
     scope: Scope
 
 
-@dataclass(frozen=True)
+@frozen
 class Speculation(Finding):
     """Spark ran copies of slow tasks (speculation): `won` of `copies` copies ended before their originals.
 
@@ -116,7 +116,7 @@ unknown    it never got a slot, and the log does not say why
 """
 
 
-@dataclass(frozen=True)
+@frozen
 class SlotsAwaited(Finding):
     """A submitted stage waited for slots although others were free, and `other_stages` more did.
 
@@ -143,7 +143,7 @@ class SlotsAwaited(Finding):
 # Advice ---------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class GiveSchema(Advice):
     """Give the schema of files, which Spark otherwise reads or, with `inferred`, infers from all rows."""
 
@@ -152,7 +152,7 @@ class GiveSchema(Advice):
     inferred: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class PartitionWindow(Advice):
     """Give a window over all rows a partitionBy."""
 
@@ -163,7 +163,7 @@ Call = Literal["coalesce", "repartition"]
 """A call of a program that sets a number of partitions."""
 
 
-@dataclass(frozen=True)
+@frozen
 class RaisePartitions(Advice):
     """Raise the number of partitions that the program sets, or do without the call."""
 
@@ -173,7 +173,7 @@ class RaisePartitions(Advice):
     partitions: int
 
 
-@dataclass(frozen=True)
+@frozen
 class MergeFewerPartitions(Advice):
     """Let adaptive execution keep more of the small partitions that it merged."""
 
@@ -181,7 +181,7 @@ class MergeFewerPartitions(Advice):
     requires: ClassVar[Price] = "setting"
 
 
-@dataclass(frozen=True)
+@frozen
 class SmallerFileParts(Advice):
     """Split files into smaller partitions."""
 
@@ -189,56 +189,56 @@ class SmallerFileParts(Advice):
     requires: ClassVar[Price] = "setting"
 
 
-@dataclass(frozen=True)
+@frozen
 class MoreSlices(Advice):
     """Parallelize the collection into more slices."""
 
     kind: ClassVar[str] = "more-slices"
 
 
-@dataclass(frozen=True)
+@frozen
 class EvenCachedPartitions(Advice):
     """Repartition rows before they are cached."""
 
     kind: ClassVar[str] = "even-cached-partitions"
 
 
-@dataclass(frozen=True)
+@frozen
 class SplitKeys(Advice):
     """Split the few keys that hold most rows."""
 
     kind: ClassVar[str] = "split-keys"
 
 
-@dataclass(frozen=True)
+@frozen
 class SplittableFiles(Advice):
     """Write smaller files instead of one that cannot be split."""
 
     kind: ClassVar[str] = "splittable-files"
 
 
-@dataclass(frozen=True)
+@frozen
 class SmallerRowGroups(Advice):
     """Write smaller row groups: files have fewer of them than partitions."""
 
     kind: ClassVar[str] = "smaller-row-groups"
 
 
-@dataclass(frozen=True)
+@frozen
 class EvenFiles(Advice):
     """Write files of equal size."""
 
     kind: ClassVar[str] = "even-files"
 
 
-@dataclass(frozen=True)
+@frozen
 class CommitFewerFiles(Advice):
     """Write fewer files and partitions, or commit them without renames."""
 
     kind: ClassVar[str] = "commit-fewer-files"
 
 
-@dataclass(frozen=True)
+@frozen
 class ReuseGeneratedCode(Advice):
     """Keep executors, or run queries of the same shape together, so that code is compiled once."""
 
@@ -250,7 +250,7 @@ class ReuseGeneratedCode(Advice):
         return True
 
 
-@dataclass(frozen=True)
+@frozen
 class MergeFiles(Advice):
     """Merge small files into large ones: those of `table`, if they belong to one of a lakehouse `format`."""
 
@@ -260,14 +260,14 @@ class MergeFiles(Advice):
     table: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class NarrowMerge(Advice):
     """Let a MERGE skip files without rows that match."""
 
     kind: ClassVar[str] = "narrow-merge"
 
 
-@dataclass(frozen=True)
+@frozen
 class WriteFewerFiles(Advice):
     """Repartition rows before they are written; by the columns of partitionBy if there are `partitions` of these."""
 
@@ -276,7 +276,7 @@ class WriteFewerFiles(Advice):
     partitions: int | None
 
 
-@dataclass(frozen=True)
+@frozen
 class CacheRows(Advice):
     """Cache the rows that several queries or jobs read."""
 
@@ -285,7 +285,7 @@ class CacheRows(Advice):
     scope: Scope
 
 
-@dataclass(frozen=True)
+@frozen
 class ProvideSlots(Advice):
     """Let the slots that a stage needs be there before it is submitted."""
 
@@ -297,7 +297,7 @@ class ProvideSlots(Advice):
     free: int
 
 
-@dataclass(frozen=True)
+@frozen
 class SpeculateLess(Advice):
     """Start copies of slow tasks later, or not at all."""
 

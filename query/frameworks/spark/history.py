@@ -16,7 +16,6 @@ import re
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,6 +24,7 @@ import msgspec
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.exports import writable
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.temporary import building_folder
 from crystalperf.query.frameworks.spark.pages import Pages, events
 from crystalperf.query.inputs.containers import ZIP_MAGIC, LogFile
@@ -85,7 +85,7 @@ class Environment(msgspec.Struct, rename={"settings": "sparkProperties"}):
     settings: list[tuple[str, str]] = []
 
 
-@dataclass(frozen=True)
+@frozen
 class Address:
     """A parsed address: the server, and the application and attempt if named."""
 

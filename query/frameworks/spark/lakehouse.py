@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import duckdb
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.findings import MergeScan, NarrowMerge
@@ -28,7 +29,7 @@ _TABLE = re.compile(r"^(?:Scan \S+|BatchScan) (?P<table>\S.*)$")
 _ICEBERG = re.compile(r"\(branch=\w+\) \[filters=")
 
 
-@dataclass(frozen=True)
+@frozen
 class LakeTable:
     """A table of a lakehouse format, by the operator that scans it; `name` is None for a table that is only a path."""
 

@@ -13,9 +13,10 @@ log, and the operators of queries.  They lack:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from crystalperf.indexes.frozen import frozen
 
 Page = Mapping[str, Any]
 """An object of a page, by Spark's names (org.apache.spark.status.api.v1)."""
@@ -25,7 +26,7 @@ Event = dict[str, Any]
 SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecution"
 
 
-@dataclass(frozen=True)
+@frozen
 class Pages:
     """The pages of one application.
 

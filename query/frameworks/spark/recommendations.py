@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.frameworks.spark.findings import Call
 from crystalperf.query.results.findings import StageCost
 from crystalperf.query.results.recommendations import (
@@ -22,7 +22,7 @@ from crystalperf.query.trace.vocabulary import Exhausted
 # Numbers of tasks -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class SetPartitions(ChangeSetting):
     """Another number of partitions, by the setting that determined the tasks of these stages."""
 
@@ -31,7 +31,7 @@ class SetPartitions(ChangeSetting):
     stages: Affected
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ListFoldersInFewerTasks(ChangeSetting):
     """Fewer tasks that list folders: Spark uses one task per folder."""
 
@@ -40,7 +40,7 @@ class ListFoldersInFewerTasks(ChangeSetting):
     stages: Affected
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class KeepPartitions(ChangeSetting):
     """Prevent adaptive execution from merging partitions to fewer than there are slots."""
 
@@ -49,7 +49,7 @@ class KeepPartitions(ChangeSetting):
     stages: Affected
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class CutFilesSmaller(ChangeSetting):
     """Have Spark split files into smaller partitions."""
 
@@ -58,7 +58,7 @@ class CutFilesSmaller(ChangeSetting):
     stages: Affected
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class CutFilesLarger(ChangeSetting):
     """Have Spark split files into larger partitions."""
 
@@ -67,7 +67,7 @@ class CutFilesLarger(ChangeSetting):
     stages: Affected
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class SkipLocalityWait(ChangeSetting):
     """Let idle executors run tasks whose data are on another executor.
 
@@ -80,7 +80,7 @@ class SkipLocalityWait(ChangeSetting):
     on_one_executor: int | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class InProgram(Recommendation):
     """A number of partitions that the program sets; `sql` is whether of a DataFrame, else of an RDD."""
 
@@ -94,7 +94,7 @@ class InProgram(Recommendation):
         return super().changes | {("partitions", self.sql)}
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class AskForPartitions(InProgram):
     """Request more partitions where the program requests few, with `call` if the plan shows it."""
 
@@ -103,14 +103,14 @@ class AskForPartitions(InProgram):
     call: Call | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ReadInPartitions(InProgram):
     """Request more partitions where the program reads files as an RDD."""
 
     kind: ClassVar[str] = "read-in-partitions"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class SpreadRows(InProgram):
     """Repartition rows to more tasks after reading; `with_data` is the number of a stage's tasks with input."""
 
@@ -119,7 +119,7 @@ class SpreadRows(InProgram):
     with_data: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class SplitFiles(Recommendation):
     """Store files so that Spark can split them, into `partitions` tasks or more.
 
@@ -133,7 +133,7 @@ class SplitFiles(Recommendation):
     stages: Affected
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class CutCollection(InProgram):
     """Another number of partitions of a local collection, or of data that the program partitions itself."""
 
@@ -142,7 +142,7 @@ class CutCollection(InProgram):
     more: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ReduceInPartitions(Recommendation):
     """Request more partitions where a shuffle of RDDs is written; `reads` is the call site that reads it."""
 
@@ -156,7 +156,7 @@ class ReduceInPartitions(Recommendation):
 # Rows and files -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class GiveSchema(Recommendation):
     """Give the schema where files are read: `jobs` jobs only read it, or with `inferred` infer it from all rows."""
 
@@ -172,7 +172,7 @@ Splittable = Literal["join", "aggregation", "window", "repartition", "unknown"]
 """The operator that groups the rows of a key, by which the lines that add salt differ."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class SplitKeys(Recommendation):
     """Split the few keys that hold most rows of an `operator`; `evidence` is the stage that shows them best, and has
     `slots`."""
@@ -184,7 +184,7 @@ class SplitKeys(Recommendation):
     slots: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class SplitSkewedJoin(ChangeSetting):
     """Have adaptive execution split the large partitions of a join.
 
@@ -199,7 +199,7 @@ class SplitSkewedJoin(ChangeSetting):
     threshold_bytes: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class PartitionWindow(Recommendation):
     """Give a window a partitionBy, because without one a single task computes it."""
 
@@ -208,7 +208,7 @@ class PartitionWindow(Recommendation):
     stage: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class SendFewerRows(Recommendation):
     """Send fewer rows to the driver: a stage sent `sent_bytes`, as did `others` more."""
 
@@ -220,14 +220,14 @@ class SendFewerRows(Recommendation):
     others: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class AvoidBroadcast(SendFewerRows):
     """Join without broadcasting a large table, which passes through the driver."""
 
     kind: ClassVar[str] = "avoid-broadcast"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ProfilePython(Recommendation):
     """Make the Python code faster that tasks wait for; with `scalar_udf` it has functions of one row at a time.
 
@@ -242,7 +242,7 @@ class ProfilePython(Recommendation):
     functions: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class OfPython(Recommendation):
     """A change of a stage with Python workers, of whose task time a part has this `share`."""
 
@@ -251,7 +251,7 @@ class OfPython(Recommendation):
     share: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class SpeedUpPython(OfPython):
     """Make a user's Python function faster: the user's code has that share.
 
@@ -265,7 +265,7 @@ class SpeedUpPython(OfPython):
     vectorizes: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class RewritePython(OfPython):
     """Replace a function of one row by Spark SQL functions, or by a pandas UDF: serialization has that share."""
 
@@ -274,14 +274,14 @@ class RewritePython(OfPython):
     function: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class UseArrow(OfPython, ChangeSetting):
     """Send rows to functions of one row by Arrow instead of pickle: serialization has that share."""
 
     kind: ClassVar[str] = "use-arrow"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class SendFewerColumns(OfPython):
     """Send fewer columns to functions of whole rows: serialization has that share, of `sent_bytes` if known."""
 
@@ -290,14 +290,14 @@ class SendFewerColumns(OfPython):
     sent_bytes: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ReusePythonWorkers(OfPython, ChangeSetting):
     """Keep Python workers for later tasks: their start has that share."""
 
     kind: ClassVar[str] = "reuse-python-workers"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class LessPythonMemory(Recommendation):
     """Use less memory in a user's Python function, because a worker or an executor ran out of it.
 
@@ -321,7 +321,7 @@ class LessPythonMemory(Recommendation):
 # Engines --------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class RunInEngine(Recommendation):
     """Let the `engine` run the `operators` of a plan that stayed on the JVM; the one nearest to the input comes first.
     `reason` is why they stayed, None if the log does not have it.
@@ -347,7 +347,7 @@ class RunInEngine(Recommendation):
 # Memory and executors -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class FitTasksInMemory(ChangeSetting):
     """More partitions of a shuffle, so that a task's rows fit its memory."""
 
@@ -356,7 +356,7 @@ class FitTasksInMemory(ChangeSetting):
     stage: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ExtendMemory(MoreMemory):
     """More of the exhausted memory."""
 
@@ -365,7 +365,7 @@ class ExtendMemory(MoreMemory):
     exhausted: Exhausted
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class RightSizeMemory(LessMemory):
     """Heaps as large as they need to be: of `heap_bytes`, at most `used_bytes` were in use, garbage included.
 
@@ -381,14 +381,14 @@ class RightSizeMemory(LessMemory):
     share: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class FewerTasksPerGpu(ChangeSetting):
     """Fewer concurrent tasks on a GPU, whose memory was full."""
 
     kind: ClassVar[str] = "fewer-tasks-per-gpu"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class MoreExecutors(MoreWorkers):
     """More executors; `asked` is how many the run requested, if more than started."""
 
@@ -397,21 +397,21 @@ class MoreExecutors(MoreWorkers):
     asked: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class MoreLocalSlots(ChangeSetting):
     """More slots of a local master."""
 
     kind: ClassVar[str] = "more-local-slots"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class StartExecutorsEarlier(ChangeSetting):
     """Have dynamic allocation request all executors at the start."""
 
     kind: ClassVar[str] = "start-executors-earlier"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class CheckCapacity(Recommendation):
     """Check that the cluster has capacity for one executor of these settings, because none ever started."""
 
@@ -422,7 +422,7 @@ class CheckCapacity(Recommendation):
     is_default_memory: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ReadDriverLog(Recommendation):
     """Look in the driver's log for why the program stopped Spark while work was running."""
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.refusals import Refusal
 
 
-@dataclass(frozen=True)
+@frozen
 class LocalRun(Refusal):
     """A local run is one process, so it has no second executor."""
 
     kind: ClassVar[str] = "local-run"
 
 
-@dataclass(frozen=True)
+@frozen
 class BarrierTooWide(Refusal):
     """All `tasks` of a barrier stage start at the same time, but there would be only so many `slots`."""
 
@@ -25,7 +25,7 @@ class BarrierTooWide(Refusal):
     slots: int
 
 
-@dataclass(frozen=True)
+@frozen
 class TaskTooWide(Refusal):
     """A task of a stage takes so many `slots` of an executor by its resource profile, which would have fewer."""
 
@@ -35,7 +35,7 @@ class TaskTooWide(Refusal):
     executor_slots: float
 
 
-@dataclass(frozen=True)
+@frozen
 class ProfilesDiffer(Refusal):
     """A number of slots for each executor, of a run whose executors have different resource profiles; `stage` is one
     with executors of its own."""
@@ -44,7 +44,7 @@ class ProfilesDiffer(Refusal):
     stage: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ShuffleElsewhere(Refusal):
     """Another `device`, disk or network, of a run whose shuffled data a remote service kept, by its name."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.frameworks.spark.findings import SlotsAwaited
 from crystalperf.query.results.remarks import Remark
 
@@ -18,7 +18,7 @@ unknown       the log has no rates
 """
 
 
-@dataclass(frozen=True)
+@frozen
 class BatchPart:
     """A part of a batch, by Spark's key, and its share of the time in triggers."""
 
@@ -26,7 +26,7 @@ class BatchPart:
     share: float
 
 
-@dataclass(frozen=True)
+@frozen
 class StreamingQuery(Remark):
     """A streaming query's batches, what they spent most time on, and whether they keep up.
 
@@ -55,7 +55,7 @@ class StreamingQuery(Remark):
     is_lower_bound: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class StreamState(Remark):
     """The operator with state of a streaming query whose commits take most time.
 
@@ -82,7 +82,7 @@ class StreamState(Remark):
     fewer_batch_ms: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class FallsBehind(Remark):
     """A streaming query receives more than it processes, or its backlog grows."""
 
@@ -91,7 +91,7 @@ class FallsBehind(Remark):
     query: StreamingQuery
 
 
-@dataclass(frozen=True)
+@frozen
 class MoreQueries(Remark):
     """The number of further streaming queries in the table spark_batches."""
 
@@ -100,7 +100,7 @@ class MoreQueries(Remark):
     count: int
 
 
-@dataclass(frozen=True)
+@frozen
 class HeavyStatement:
     """A statement of a server's client: its scope, and its share of the task time of all statements."""
 
@@ -112,7 +112,7 @@ class HeavyStatement:
     share: float
 
 
-@dataclass(frozen=True)
+@frozen
 class HeavySession:
     """A session of a server's client, and its share of the task time of all statements."""
 
@@ -122,7 +122,7 @@ class HeavySession:
     share: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Statements(Remark):
     """The statements that clients sent to a Spark Connect or Thrift server: how many, in how many sessions, and those
     with most task time first; `failed` of them failed or were canceled."""
@@ -137,7 +137,7 @@ class Statements(Remark):
     sessions: tuple[HeavySession, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class TableChange(Remark):
     """A MERGE, UPDATE or DELETE of a Delta table (view spark_table_changes), with the number of others of the scope.
 
@@ -160,7 +160,7 @@ class TableChange(Remark):
     others: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class AwaitedSlots(Remark):
     """The stage that waited longest for slots although others were free."""
 
@@ -169,7 +169,7 @@ class AwaitedSlots(Remark):
     finding: SlotsAwaited
 
 
-@dataclass(frozen=True)
+@frozen
 class PythonGroup:
     """The Python functions that run in one stage, and the wall-clock time of all of them on the critical path, ms."""
 
@@ -177,7 +177,7 @@ class PythonGroup:
     time_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class PythonFunctions(Remark):
     """Python functions (UDFs) that tasks waited for, by stage, the most time first."""
 
@@ -186,7 +186,7 @@ class PythonFunctions(Remark):
     groups: tuple[PythonGroup, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class HeapNearLimit(Remark):
     """Executors had hardly more heap than they needed: with `floor_bytes` or less they would likely have run out.
 
@@ -202,7 +202,7 @@ class HeapNearLimit(Remark):
     full_gcs: int
 
 
-@dataclass(frozen=True)
+@frozen
 class HeapOversized(Remark):
     """Executors used at most `used_bytes` of a heap, garbage included; one of `safe_bytes` would do."""
 
@@ -214,7 +214,7 @@ class HeapOversized(Remark):
     safe_bytes: float
 
 
-@dataclass(frozen=True)
+@frozen
 class PythonParts:
     """The task time of a stage with Python workers, ms.
 
@@ -234,7 +234,7 @@ class PythonParts:
         return self.user + (self.serialization or 0.0) + (self.start or 0.0) + self.jvm + self.wait
 
 
-@dataclass(frozen=True)
+@frozen
 class ResourceShare:
     """The share of a resource, by name, in the time of a user's code."""
 
@@ -242,7 +242,7 @@ class ResourceShare:
     share: float
 
 
-@dataclass(frozen=True)
+@frozen
 class PythonTime(Remark):
     """The task time of the stage with the most of it, of those of which there are profiles of Python workers.
 
@@ -264,7 +264,7 @@ class PythonTime(Remark):
     user_uses: tuple[ResourceShare, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class PythonMemory(Remark):
     """The memory of Python workers during a user's function, bytes: means over its calls, as Spark's profiler adds
     them up.
@@ -287,7 +287,7 @@ class PythonMemory(Remark):
     limit_bytes: float | None
 
 
-@dataclass(frozen=True)
+@frozen
 class EngineUse(Remark):
     """The task time of stages in which an engine ran operators, ms, and the parts of it: operators of the engine,
     operators on the JVM, and conversions between their rows and columns; the rest starts tasks or is unknown.
@@ -308,7 +308,7 @@ class EngineUse(Remark):
     gpu_waited_ms: float = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class ProfileStages(Remark):
     """The stage with most task time of those with a resource profile of their own, and the number of `others`.
 
@@ -326,7 +326,7 @@ class ProfileStages(Remark):
     slots: int
 
 
-@dataclass(frozen=True)
+@frozen
 class BarrierStages(Remark):
     """The barrier stage with most task time, whose `tasks` start together, and the number of `others`."""
 
@@ -338,7 +338,7 @@ class BarrierStages(Remark):
     tasks: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Decommissioned(Remark):
     """Executors that the cluster took away after a notice, the first at `first_ms`, ms.
 
@@ -356,7 +356,7 @@ class Decommissioned(Remark):
     moved: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class RemoteShuffle(Remark):
     """A remote shuffle service, by its name, kept the shuffled data that tasks wrote and read, bytes."""
 
@@ -368,7 +368,7 @@ class RemoteShuffle(Remark):
     read_bytes: int
 
 
-@dataclass(frozen=True)
+@frozen
 class PushedShuffle(Remark):
     """Push-based shuffle had merged `merged_bytes` of the `read_bytes` of shuffled data that tasks read.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import duckdb
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query import sql
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.frameworks.spark.recommendations import AvoidBroadcast, SendFewerRows
@@ -22,7 +22,7 @@ READ_BPS = 2e6
 """Minimum rate, bytes per second, at which a Python program converts fetched data to rows."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Sent:
     stage: str
     sent_bytes: float

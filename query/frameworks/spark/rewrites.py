@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.recommendations import Affected, ChangeSetting, Recommendation
 
 # Joins ----------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Side:
     """A side of a join: the table that its rows come from, empty if they come from several; its rows, and their bytes
     in memory; and whether they are groups of the table's rows."""
@@ -22,7 +22,7 @@ class Side:
     grouped: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class JoinFacts:
     """A join in a stage: its operator, the columns of its keys, its sides by size, the number of other joins that the
     change affects, and whether it only filters the large side (IN, EXISTS, left_semi)."""
@@ -36,7 +36,7 @@ class JoinFacts:
     filters: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class BroadcastSmallSide(Recommendation):
     """Broadcast the small side of a join, up to `most_bytes`, which fit the driver; `settings` are empty if only a hint
     makes Spark do that."""
@@ -52,7 +52,7 @@ class BroadcastSmallSide(Recommendation):
         return super().changes | {("join", self.join.stage)}
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class HashShuffledJoin(ChangeSetting):
     """Join by a hash table of the small side's partitions instead of sorting both sides.
 
@@ -82,7 +82,7 @@ filter        it has no condition, but a filter above it has an equality of the 
 """
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class JoinByKey(Recommendation):
     """Give a join of all pairs an equality: it compared `pairs` pairs, of which `matches` matched, None if unknown."""
 
@@ -98,7 +98,7 @@ class JoinByKey(Recommendation):
 # Scans ----------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class ScanFacts:
     """A scan in a stage whose rows a filter right above it mostly drops.
 
@@ -118,7 +118,7 @@ Wrapped = Literal["python", "cast", "function"]
 """The kind of function of a column that a filter compares: a Python function, a cast, or a function of Spark."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class FilterPlainColumn(Recommendation):
     """Compare a column itself, so that Spark passes the filter to the scan: it compares `function` of `column`."""
 
@@ -130,7 +130,7 @@ class FilterPlainColumn(Recommendation):
     column: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class PrunePartitions(Recommendation):
     """Filter on a column by which a table is partitioned: a query read `partitions` of its partitions.
 
@@ -146,7 +146,7 @@ class PrunePartitions(Recommendation):
     by_python: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class SortFiles(Recommendation):
     """Write a table sorted by the columns that a filter compares: the scan knows the filter, but skips few rows."""
 
@@ -159,7 +159,7 @@ class SortFiles(Recommendation):
 # Repeated work --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ReuseExchange(ChangeSetting):
     """Compute the rows once that a query shuffles `times` times, from `tables`.
 
@@ -183,7 +183,7 @@ class ReuseExchange(ChangeSetting):
 # Adaptive execution ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class EnableAdaptive(ChangeSetting):
     """Let adaptive execution merge small partitions, which is off: `stages` had far more tasks than needed."""
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import duckdb
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import CPU, DISK, NET, OTHER, with_other
 from crystalperf.query.execution.evidence import is_interval, sampled_sums
 from crystalperf.query.frameworks import OperatorFrame
@@ -35,7 +36,7 @@ _WRITES = ("shuffle write time", "shuffle bytes written", "shuffle records writt
 _READS = ("fetch wait time", "records read", "local bytes read", "remote bytes read", "local blocks read")
 
 
-@dataclass(frozen=True)
+@frozen
 class Node:
     """An operator of a plan."""
 
@@ -59,7 +60,7 @@ class Share:
     parts_ms: Floats
 
 
-@dataclass(frozen=True)
+@frozen
 class Sampled:
     """The recorded time of one kind of operator within one pipeline of a stage.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import duckdb
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.remarks import HeavySession, HeavyStatement, Statements
@@ -16,7 +16,7 @@ SHOWN = 3
 """Statements, and sessions, that a remark names."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Row:
     """A row of statements.sql."""
 

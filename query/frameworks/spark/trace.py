@@ -14,14 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from crystalperf.indexes.resources import CPU, DISK, NET, resources
-from crystalperf.indexes.schema import Table, read
-from crystalperf.query import sql
 from crystalperf.query.attribution.locality import CACHE_ROOT
 from crystalperf.query.attribution.storage import roots
 from crystalperf.query.frameworks.spark.engine_cpu import with_engine_cpu
@@ -29,6 +26,7 @@ from crystalperf.query.frameworks.spark.engines import configured
 from crystalperf.query.frameworks.spark.fallbacks import Known, placed
 from crystalperf.query.frameworks.spark.log.collect import collect
 from crystalperf.query.frameworks.spark.log.tables import tables
+from crystalperf.query.frameworks.spark.raw import raw_tables
 from crystalperf.query.frameworks.spark.scheduling import EARLIER_JOB, SHUFFLE
 from crystalperf.query.frameworks.spark.settings import is_local
 from crystalperf.query.frameworks.spark.shuffle_services import remote_service
@@ -69,12 +67,6 @@ def read_log(log: LogFile) -> Trace:
     Raises InputError if the log cannot be read or has no event of an application.
     """
     return trace(tables(collect(log)))
-
-
-@cache
-def raw_tables() -> tuple[Table, ...]:
-    """Spark's own tables of a run file."""
-    return read(sql.text("schema", __package__))
 
 
 def trace(found: RunTables) -> Trace:

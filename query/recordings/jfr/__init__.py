@@ -10,26 +10,30 @@ The package depends on nothing else of the project (numpy; cramjam for recording
 
 from __future__ import annotations
 
-from .model import (
-    INTERVAL_KINDS,
-    SAMPLE_KINDS,
-    Frames,
-    HeapUse,
-    Intervals,
-    JfrError,
-    Jvm,
-    NetworkLoad,
-    Problem,
-    ProcessLoad,
-    Recording,
-    Samples,
-    Stacks,
-    Thread,
-    ThreadCpuLoad,
-    Throttling,
-)
-from .reader import read
-from .source import is_jfr
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .beginning import is_jfr
+    from .model import (
+        INTERVAL_KINDS,
+        SAMPLE_KINDS,
+        Frames,
+        HeapUse,
+        Intervals,
+        JfrError,
+        Jvm,
+        NetworkLoad,
+        Problem,
+        ProcessLoad,
+        Recording,
+        Samples,
+        Stacks,
+        Thread,
+        ThreadCpuLoad,
+        Throttling,
+    )
+    from .reader import read
 
 __all__ = [
     "INTERVAL_KINDS",
@@ -51,3 +55,14 @@ __all__ = [
     "is_jfr",
     "read",
 ]
+
+_WHERE = {"is_jfr": "beginning", "read": "reader"}
+"""Modules of functions; all other names are of the model."""
+
+
+def __getattr__(name: str) -> object:
+    """Names are imported on first use: recognising a file needs only its first bytes."""
+    if name not in __all__:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_WHERE.get(name, 'model')}"), name)
+    return found

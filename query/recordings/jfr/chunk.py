@@ -15,12 +15,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
+from .beginning import MAGIC
 from .model import JfrError, ProblemLog
 from .varint import Truncated, read_varint
 
 HEADER = struct.Struct(">4sHHqqqqqqqI")
 HEADER_BYTES = HEADER.size
-MAGIC = b"FLR\0"
 NEXT_HEADER = re.compile(rb"FLR\0\0\x02")
 METADATA, CONSTANT_POOL = 0, 1
 RESUME_EVENTS = 8  # valid events in a row that cannot be a coincidence

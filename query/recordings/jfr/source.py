@@ -10,12 +10,10 @@ import zlib
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
-from .chunk import MAGIC
+from .beginning import GZIP_MAGIC, MAGIC, MAX_WRAPPERS
 from .model import JfrError, ProblemLog
 
-GZIP_MAGIC = b"\x1f\x8b"
 LZ4_MAGIC = b"\x04\x22\x4d\x18"
-MAX_WRAPPERS = 4
 MAX_UNWRAPPED_BYTES = 8 << 30
 MAX_LZ4_BYTES = 2 << 30
 BLOCK_BYTES = 1 << 20
@@ -24,18 +22,6 @@ MAX_READ_BYTES = 512 << 20
 file kills the process."""
 FREE_BYTES, MAX_RATIO = 64 << 20, 300
 """Limits of an unpacked size: bytes that are always allowed, and beyond them a ratio; recordings pack to a tenth."""
-
-
-def is_jfr(head: bytes) -> bool:
-    """Whether a file that begins with `head` (some hundred bytes are enough) is a recording, plain or in gzip."""
-    for _ in range(MAX_WRAPPERS):
-        if head[:2] != GZIP_MAGIC:
-            break
-        try:
-            head = zlib.decompressobj(wbits=31).decompress(head, 4096)
-        except zlib.error:
-            return False
-    return head[:4] == MAGIC
 
 
 def load(source: str | Path | bytes | BinaryIO, log: ProblemLog) -> tuple[memoryview, str]:

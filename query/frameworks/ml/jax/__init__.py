@@ -4,18 +4,5 @@ files.py       recognises traces; its profiler is TensorFlow's, and so are its X
 operations.py  operations of a host thread: operators of XLA, its runtime, Python
 trace.py       a trace as a trace of the core
 setup.py       the code with which a program records one
+framework.py   all of it as a Framework, which only the registry imports
 """
-
-from __future__ import annotations
-
-from crystalperf.query.frameworks.ml.jax import files, setup
-from crystalperf.query.frameworks.ml.training.framework import of_training
-
-JAX = of_training(
-    name="jax",
-    title="JAX",
-    log_hint="give the folder that jax.profiler.trace wrote",
-    recognise=files.recognise,
-    gather=files.gather,
-    setup=setup.SETUP,
-)

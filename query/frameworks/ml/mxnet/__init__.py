@@ -3,18 +3,5 @@
 files.py   recognises traces
 trace.py   a trace as a trace of the core
 setup.py   the code with which a program records one
+framework.py  all of it as a Framework, which only the registry imports
 """
-
-from __future__ import annotations
-
-from crystalperf.query.frameworks.ml.mxnet import files, setup
-from crystalperf.query.frameworks.ml.training.framework import of_training
-
-MXNET = of_training(
-    name="mxnet",
-    title="MXNet",
-    log_hint="give the file that mx.profiler.dump wrote",
-    recognise=files.recognise,
-    gather=files.gather,
-    setup=setup.SETUP,
-)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.assumptions import Assumption
 
 
-@dataclass(frozen=True)
+@frozen
 class BatchesMade(Assumption):
     """Loader processes make a batch every `recorded_ms`, `period_ms` in the scenario; without waits for them, a step
     takes `alone_ms` there."""
@@ -19,7 +19,7 @@ class BatchesMade(Assumption):
     alone_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class LaunchesRemoved(Assumption):
     """The host has nothing to do for a step except making batches."""
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.advice import Advice
 from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.kinds import Price
 from crystalperf.query.results.remarks import Remark
 
 
-@dataclass(frozen=True)
+@frozen
 class Lost(Finding):
     """Time on the critical path lost by threads: `lost_ms`, of which `disk_ms` on the disk, most in `names`."""
 
@@ -20,56 +20,56 @@ class Lost(Finding):
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class UnexplainedWait(Lost):
     """Threads waited while no traced operation ran on an accelerator."""
 
     kind: ClassVar[str] = "untraced-wait"
 
 
-@dataclass(frozen=True)
+@frozen
 class FreeingMemory(Lost):
     """Threads freed memory of the accelerator."""
 
     kind: ClassVar[str] = "freeing-memory"
 
 
-@dataclass(frozen=True)
+@frozen
 class Starting(Lost):
     """Threads started the accelerator and its libraries."""
 
     kind: ClassVar[str] = "starting"
 
 
-@dataclass(frozen=True)
+@frozen
 class UnexplainedHostTime(Lost):
     """Time of a thread between operators with an unknown cause."""
 
     kind: ClassVar[str] = "unknown-host-time"
 
 
-@dataclass(frozen=True)
+@frozen
 class WaitingInPython(Lost):
     """Threads waited in Python functions."""
 
     kind: ClassVar[str] = "waiting-in-python"
 
 
-@dataclass(frozen=True)
+@frozen
 class OwnBatches(Lost):
     """A thread of the training produced its batches itself."""
 
     kind: ClassVar[str] = "own-batches"
 
 
-@dataclass(frozen=True)
+@frozen
 class FirstUse(Lost):
     """Launches took long because they used a kernel for the first time."""
 
     kind: ClassVar[str] = "first-use"
 
 
-@dataclass(frozen=True)
+@frozen
 class OneLink(Finding):
     """All of the `processes` exchange gradients through one of them, which took `took_ms`."""
 
@@ -79,7 +79,7 @@ class OneLink(Finding):
     took_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class WaitsInPython(Remark):
     """Most time on no resource was waiting in Python functions, most of it in this one."""
 
@@ -88,35 +88,35 @@ class WaitsInPython(Remark):
     function: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class StartsAccelerator(Remark):
     """Time in which threads started the accelerator and its libraries."""
 
     kind: ClassVar[str] = "starting-accelerator"
 
 
-@dataclass(frozen=True)
+@frozen
 class WaitsForAccelerator(Remark):
     """Time in which threads waited for the accelerator while nothing traced ran on it."""
 
     kind: ClassVar[str] = "waiting-for-accelerator"
 
 
-@dataclass(frozen=True)
+@frozen
 class FreesMemory(Remark):
     """Time in which threads freed memory of the accelerator."""
 
     kind: ClassVar[str] = "freeing-accelerator-memory"
 
 
-@dataclass(frozen=True)
+@frozen
 class FirstUses(Remark):
     """Time in which launches loaded their kernels."""
 
     kind: ClassVar[str] = "first-uses"
 
 
-@dataclass(frozen=True)
+@frozen
 class SlowRank(Remark):
     """Time in which all other processes waited for this one."""
 
@@ -125,14 +125,14 @@ class SlowRank(Remark):
     process: str
 
 
-@dataclass(frozen=True)
+@frozen
 class MakesBatches(Remark):
     """Time in which the training's thread made its batches itself."""
 
     kind: ClassVar[str] = "making-batches"
 
 
-@dataclass(frozen=True)
+@frozen
 class LaunchBound(Finding):
     """The accelerator is idle for `idle_ms` because the host launches too slowly, `launches` in a step."""
 
@@ -142,7 +142,7 @@ class LaunchBound(Finding):
     launches: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Synchronises(Finding):
     """The host waits for the accelerator so many `times` a step, most in the function `place`."""
 
@@ -152,7 +152,7 @@ class Synchronises(Finding):
     place: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class DeviceMemoryBound(Finding):
     """Kernels that the bandwidth of the accelerator's memory limits take `kernels_ms` of the path."""
 
@@ -164,21 +164,21 @@ class DeviceMemoryBound(Finding):
 # Advice ---------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class SynchroniseLess(Advice):
     """Synchronise less within a step, and trace all that runs on the accelerator."""
 
     kind: ClassVar[str] = "synchronise-less"
 
 
-@dataclass(frozen=True)
+@frozen
 class ReuseDeviceMemory(Advice):
     """Let PyTorch keep memory of the accelerator for reuse."""
 
     kind: ClassVar[str] = "reuse-device-memory"
 
 
-@dataclass(frozen=True)
+@frozen
 class WarmUp(Advice):
     """Warm up before tracing."""
 
@@ -186,7 +186,7 @@ class WarmUp(Advice):
     requires: ClassVar[Price] = "record"
 
 
-@dataclass(frozen=True)
+@frozen
 class TracePython(Advice):
     """Trace Python functions too."""
 
@@ -194,7 +194,7 @@ class TracePython(Advice):
     requires: ClassVar[Price] = "record"
 
 
-@dataclass(frozen=True)
+@frozen
 class OverlapPythonWaits(Advice):
     """Find out what Python functions wait for, and overlap that with the training."""
 
@@ -202,35 +202,35 @@ class OverlapPythonWaits(Advice):
     requires: ClassVar[Price] = "inspect"
 
 
-@dataclass(frozen=True)
+@frozen
 class UseLoaders(Advice):
     """Have loader processes prefetch batches."""
 
     kind: ClassVar[str] = "use-loaders"
 
 
-@dataclass(frozen=True)
+@frozen
 class LaunchLess(Advice):
     """Launch fewer kernels, or all at once."""
 
     kind: ClassVar[str] = "launch-less"
 
 
-@dataclass(frozen=True)
+@frozen
 class AskLater(Advice):
     """Ask for results less often, or later."""
 
     kind: ClassVar[str] = "ask-later"
 
 
-@dataclass(frozen=True)
+@frozen
 class MoveFewerBytes(Advice):
     """Move fewer bytes in the accelerator's memory."""
 
     kind: ClassVar[str] = "move-fewer-bytes"
 
 
-@dataclass(frozen=True)
+@frozen
 class AllReduce(Advice):
     """Exchange gradients by all_reduce between so many processes."""
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import Scenario, Setting
@@ -54,7 +55,7 @@ _NOTICED_MS = 0.3
 """A shorter gap of a thread is not a wait for a batch."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Waits:
     """Waits for input of each task, ms: for loader processes, and for batches that the thread makes itself."""
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.frameworks.ml.pytorch.kineto import SHORTEST_US, Process, Thread
 from crystalperf.query.frameworks.ml.pytorch.names import UNNAMED, Frame, device_of_c, frame_of, is_wait
@@ -39,7 +40,7 @@ _OF_LOCKS = re.compile(r"(?:^|/)threading\.py$")
 """A file whose functions wait on behalf of their callers."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Part:
     """Categories of a thread's time between two operators: the operator of Python that runs, the operator and kind of
     Python that waits, and the name of the instance."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.frameworks.ml.pytorch.kineto import Process, Ran
 from crystalperf.query.frameworks.ml.pytorch.names import LAUNCHES
 from crystalperf.query.frameworks.ml.pytorch.streams import Done
@@ -20,7 +20,7 @@ LAG_MS = 0.1
 """Maximum time between the end that frees space and the launch's return."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Queue:
     """Calls of a process's launches, and their starts on its accelerator, in order, ms."""
 

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.refusals import Refusal
 
 
-@dataclass(frozen=True)
+@frozen
 class NoLoaders(Refusal):
     """The training's thread makes its batches itself."""
 
     kind: ClassVar[str] = "no-loaders"
 
 
-@dataclass(frozen=True)
+@frozen
 class LoadersAhead(Refusal):
     """Steps did not wait for loader processes, so the time that these need for a batch is unknown."""
 
     kind: ClassVar[str] = "loaders-ahead"
 
 
-@dataclass(frozen=True)
+@frozen
 class GraphUnknown(Refusal):
     """How much of a program's launches a graph can hold is unknown; an accelerator worked `busy_ms` a step, None if
     unknown."""
@@ -31,7 +31,7 @@ class GraphUnknown(Refusal):
     busy_ms: float | None
 
 
-@dataclass(frozen=True)
+@frozen
 class NoKernels(Refusal):
     """The trace has no kernels of an accelerator, so nothing launches any."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.frameworks.ml.pytorch.kineto import Process
 from crystalperf.query.frameworks.ml.pytorch.lanes import Built
 from crystalperf.query.frameworks.ml.training.lanes import CLOSE_MS
@@ -39,7 +40,7 @@ def common(of_ranks: Sequence[Step], ranks: int) -> list[Step]:
     ] if found else []  # fmt: skip
 
 
-@dataclass(frozen=True)
+@frozen
 class Backlog:
     """An accelerator that fell behind the thread that marks a rank's steps, ms.
 

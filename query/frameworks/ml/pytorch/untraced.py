@@ -31,6 +31,7 @@ from dataclasses import asdict, dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.frameworks.ml.pytorch import ranges
 from crystalperf.query.frameworks.ml.pytorch.kineto import Process, Ran
 from crystalperf.query.frameworks.ml.pytorch.names import COLLECTIVE, MODULE, SYNCHRONIZES
@@ -93,7 +94,7 @@ _TO_HOST = re.compile(r"DtoH(?!.*Pinned)")
 _ALL_STREAMS = re.compile(r"DeviceSynchronize|ContextSynchronize|deviceSynchronize")
 
 
-@dataclass(frozen=True)
+@frozen
 class Untraced:
     """A process without its profiler; all times are of a mean step in its steady state, ms."""
 
@@ -121,7 +122,7 @@ class Untraced:
         return found | ({"synchronised_at": self.place} if self.place else {})
 
 
-@dataclass(frozen=True)
+@frozen
 class _Pace:
     """Factors on the time of the host, of loader processes for a batch, and of kernels."""
 
@@ -175,7 +176,7 @@ class _Action:
     """From the end of the work that it waited for to its return."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Steps:
     """Parts of a process that are placed: its kernels and where they meet the host, with the cost of a launch, µs."""
 
@@ -453,7 +454,7 @@ class _Device:
         return max([moment, *(self.free.get(each, moment) for each in streams)])
 
 
-@dataclass(frozen=True)
+@frozen
 class _Placed:
     """The last round, µs: when the host began it, and for how long the device still worked on earlier ones."""
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.frameworks.ml.pytorch.kineto import Process, Ran, Thread
 from crystalperf.query.frameworks.ml.pytorch.lanes import Built
 from crystalperf.query.frameworks.ml.pytorch.names import FREES, INQUIRES, SETS_UP, SYNCHRONIZES
@@ -40,7 +40,7 @@ POLLED_MS = 0.2
 """A longer gap of the main thread may be a loop that polls until a kernel has written a result."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Wait:
     """A call in which a thread waited for its accelerator, ms: until `done_ms` for traced work, then until
     `untraced_ms` for untraced work."""

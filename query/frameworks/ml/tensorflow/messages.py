@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.trace.wire import BYTES, all_of, fields, last_number, last_text, messages, text
 
 
@@ -142,7 +143,7 @@ def kernel_label(label: str) -> tuple[str, list[str]] | None:
     return found["op"], [each for each in inputs if each]
 
 
-@dataclass(frozen=True)
+@frozen
 class Transfer:
     """A tensor that crossed from one device to another; `edge` is its key."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.assumptions import Assumption
 
 
-@dataclass(frozen=True)
+@frozen
 class MoreProcesses(Assumption):
     """`processes` processes, each with its own batch, do `ratio` times the work per step.
 
@@ -22,7 +22,7 @@ class MoreProcesses(Assumption):
     synchronous: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class BatchGrows(Assumption):
     """Work on examples grows with the batch; work on parameters does not.
 
@@ -33,7 +33,7 @@ class BatchGrows(Assumption):
     launches: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class StepsReachSteadyState(Assumption):
     """Asynchronous workers of parameter servers: the mean step in steady state.
 
@@ -48,7 +48,7 @@ class StepsReachSteadyState(Assumption):
     apart_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class SendingCost(Assumption):
     """The range of the CPU time of sending and receiving a MB, and the cores that each process had."""
 
@@ -58,7 +58,7 @@ class SendingCost(Assumption):
     cores: float
 
 
-@dataclass(frozen=True)
+@frozen
 class WithoutProfiler(Assumption):
     """Steps of one accelerator are modelled without their profiler: `step_ms` instead of `traced_ms`."""
 
@@ -67,7 +67,7 @@ class WithoutProfiler(Assumption):
     step_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class StepsByAccelerator(Assumption):
     """The accelerator defines the end of steps: `queued_ms` of their work was left when the last step was
     marked."""
@@ -76,7 +76,7 @@ class StepsByAccelerator(Assumption):
     queued_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Narrower(Assumption):
     """All products in float32 and TF32 are done in 16-bit numbers, `arithmetic` times as fast; the time of kernels on
     memory is divided by `memory`."""
@@ -86,14 +86,14 @@ class Narrower(Assumption):
     memory: float
 
 
-@dataclass(frozen=True)
+@frozen
 class OtherHost(Assumption):
     """Another device is in another machine, whose CPU is assumed to be as fast."""
 
     kind: ClassVar[str] = "other-host"
 
 
-@dataclass(frozen=True)
+@frozen
 class MemoryNeeded(Assumption):
     """A batch `ratio` times as large needs `least_bytes` of the accelerator's memory for its blocks, and at most
     `most_bytes` with what the framework reserves, of `capacity_bytes`; None if that is unknown."""

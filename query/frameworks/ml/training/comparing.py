@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import duckdb
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query import sql
 from crystalperf.query.diagnose.critical_operators import path_by
 from crystalperf.query.execution.execution import Execution
@@ -36,7 +36,7 @@ _PLACES: Mapping[tuple[str, bool], OperatorPlace] = {
 """By an operation's kind, and whether it ran on an accelerator."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Ran:
     """The operations of one operator in one place: all of the scope, of all processes."""
 

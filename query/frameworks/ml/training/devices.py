@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal, get_args
 
 from crystalperf.indexes.errors import SettingError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import Resource
 from crystalperf.query.execution.scenario import Setting
 
@@ -65,7 +65,7 @@ Unit = Literal["16-bit", "tf32", "fp32", "fp64", "fp8"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
 
 
-@dataclass(frozen=True)
+@frozen
 class Model:
     """Peak rates of a device: 10¹² operations a second and 10⁹ bytes a second from its memory.
 
@@ -187,7 +187,7 @@ MODEL = "accelerator"
 """A run's property: the table's name of its accelerators, if all are of one model."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Swap:
     """How many times faster another device is, by what bounds a kernel.  `unknown` are rates that are not published,
     which are assumed to be the same."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.advice import Advice
 from crystalperf.query.results.findings import Finding
 
 
-@dataclass(frozen=True)
+@frozen
 class Input(Finding):
     """Steps waited `waited_ms` for their next batch."""
 
@@ -18,7 +18,7 @@ class Input(Finding):
     waited_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class ReadAhead(Advice):
     """Have loaders prefetch batches: with `times` as many of them, steps would not wait; None if unknown."""
 

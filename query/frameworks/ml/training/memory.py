@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.frameworks.ml.training.assumptions import MemoryNeeded
 
 Part = Literal["before", "forward", "backward", "gradients", "optimizer"]
@@ -17,7 +17,7 @@ POINTS = "memory_points"
 """Properties of a run; POINTS are pairs of bytes that stay and bytes that grow with the batch, `STAY:GROW …`."""
 
 
-@dataclass(frozen=True)
+@frozen
 class DeviceMemory:
     """The memory of an accelerator, bytes: at most `peak` in blocks of the program, `reserved` by the framework.
 

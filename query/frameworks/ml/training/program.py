@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import Resource, known
 from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, LATENCY, MODEL, MODELS, PCIE, model_of
 from crystalperf.query.frameworks.ml.training.memory import DeviceMemory
@@ -87,7 +88,7 @@ class Segment:
         return max(each.end_ms for each in self.operations)
 
 
-@dataclass(frozen=True)
+@frozen
 class Device:
     """A process, or an accelerator of one; `slots` is the number of its threads or streams."""
 
@@ -98,7 +99,7 @@ class Device:
     lanes: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Step:
     """A round of training of one process, or of all if `process` is empty; ms."""
 
@@ -134,7 +135,7 @@ def numbered(steps: Iterable[Step]) -> list[Step]:
     return list(found.values())
 
 
-@dataclass(frozen=True)
+@frozen
 class Exchange:
     """One process in a collective: it arrived, its bytes began to move when the last process arrived, and ended; ms.
 
@@ -150,7 +151,7 @@ class Exchange:
     step: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Program:
     """A recorded part of a training; times in ms on one clock, in Unix time if the profiler records it.
 

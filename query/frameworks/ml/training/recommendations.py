@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.recommendations import Recommendation
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class CollectTraces(Recommendation):
     """Collect the traces of all `ranks`: how long collectives waited for the `missing` ones is unknown."""
 

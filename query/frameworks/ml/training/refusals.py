@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.refusals import Refusal
 
 
-@dataclass(frozen=True)
+@frozen
 class OperatorsFixed(Refusal):
     """No setting splits the operators that a program calls."""
 
     kind: ClassVar[str] = "operators-fixed"
 
 
-@dataclass(frozen=True)
+@frozen
 class SlotsFixed(Refusal):
     """A thread or a stream runs what its program submits, however many there are."""
 
     kind: ClassVar[str] = "slots-fixed"
 
 
-@dataclass(frozen=True)
+@frozen
 class FewerProcesses(Refusal):
     """Fewer processes than recorded: it is unknown which of them would be removed."""
 
@@ -30,14 +30,14 @@ class FewerProcesses(Refusal):
     recorded: int
 
 
-@dataclass(frozen=True)
+@frozen
 class SingleProcess(Refusal):
     """A single process exchanges no gradients, so the cost of exchanging them is unknown."""
 
     kind: ClassVar[str] = "single-process"
 
 
-@dataclass(frozen=True)
+@frozen
 class RanksWithoutTrace(Refusal):
     """Traces of `missing` of `ranks` ranks are missing; collectives may have waited for these ranks."""
 
@@ -46,7 +46,7 @@ class RanksWithoutTrace(Refusal):
     ranks: int
 
 
-@dataclass(frozen=True)
+@frozen
 class PrecisionUnknown(Refusal):
     """Which operators a program would compute in 16-bit numbers is unknown, and so is the cost of converting."""
 

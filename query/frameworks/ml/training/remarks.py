@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.remarks import Remark
 
 
-@dataclass(frozen=True)
+@frozen
 class StepTime(Remark):
     """The mean step time, over `steps` steps of `processes` processes."""
 
@@ -20,7 +20,7 @@ class StepTime(Remark):
     processes: int
 
 
-@dataclass(frozen=True)
+@frozen
 class InputWait(Remark):
     """Threads waited for their next batch."""
 
@@ -29,7 +29,7 @@ class InputWait(Remark):
     waited_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Communication(Remark):
     """How long collectives moved bytes, summed over processes; nothing else ran during `exposed_ms` of that."""
 
@@ -39,7 +39,7 @@ class Communication(Remark):
     exposed_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class WaitForSlowest(Remark):
     """Processes waited for the slowest before bytes moved, mostly for this one."""
 
@@ -49,14 +49,14 @@ class WaitForSlowest(Remark):
     slowest: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class MayBePageCache(Remark):
     """Some time on the disk may be copying from the page cache."""
 
     kind: ClassVar[str] = "may-be-page-cache"
 
 
-@dataclass(frozen=True)
+@frozen
 class MayWaitForRanks(Remark):
     """Some time on the network may be waiting for ranks without a trace: `absent` of `ranks`."""
 
@@ -66,7 +66,7 @@ class MayWaitForRanks(Remark):
     ranks: int
 
 
-@dataclass(frozen=True)
+@frozen
 class UnevenSteps(Remark):
     """Of `steps` traced steps the longest took `longest_ms` and the shortest `shortest_ms`, so a mean is uncertain."""
 
@@ -78,7 +78,7 @@ class UnevenSteps(Remark):
     longest_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class DeviceMemoryPeak(Remark):
     """The highest use of an accelerator's memory: `peak_bytes` in blocks of the program, by the `parts` of a step that
     asked for them, `reserved_bytes` by the framework, of `capacity_bytes`; None if that is unknown."""
@@ -92,7 +92,7 @@ class DeviceMemoryPeak(Remark):
     parts: Mapping[str, int]
 
 
-@dataclass(frozen=True)
+@frozen
 class ProfilerIncluded(Remark):
     """Steps include what the profiler cost the host, and have no 90 % range: it is known for one rank of PyTorch alone,
     because steps of several `ranks` depend on each other."""
@@ -103,7 +103,7 @@ class ProfilerIncluded(Remark):
     ranks: int
 
 
-@dataclass(frozen=True)
+@frozen
 class HostLaunches(Remark):
     """The host launches work on the accelerator more slowly than that does it: `busy_ms` of a step of `step_ms`."""
 
@@ -113,7 +113,7 @@ class HostLaunches(Remark):
     step_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class HostWaitsForResults(HostLaunches):
     """The same, and it waits for the accelerator's results so many `times` a step, most in the function `place`."""
 
@@ -123,7 +123,7 @@ class HostWaitsForResults(HostLaunches):
     place: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class AcceleratorLimits(Remark):
     """The accelerator limits the steps: the path's time by what bounds its kernels, ms."""
 
@@ -134,7 +134,7 @@ class AcceleratorLimits(Remark):
     latency_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class NoOperator(Remark):
     """Time of the training's thread in which no operator ran, and no Python function was traced."""
 

@@ -13,8 +13,9 @@ estimate is the mean of both; no recorded step decides.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import SPEED, Scenario
 from crystalperf.query.frameworks import Steady
@@ -38,7 +39,7 @@ _KEYS = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Demand:
     """The demand of one worker's step.
 
@@ -75,7 +76,7 @@ def union_ms(spans: Iterable[tuple[float, float]]) -> float:
     return total
 
 
-@dataclass(frozen=True)
+@frozen
 class Step:
     """The expected step time in steady state, ms, and its bounds."""
 

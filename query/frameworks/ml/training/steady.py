@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.frameworks.ml.training.program import Step
 
 FIRST_STEP = 1.15
@@ -26,7 +27,7 @@ class Kernel:
     end_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Steady:
     """Steps as host and accelerator do them, the kernels launched in them, and waits of the host for results."""
 

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.trace.records import Problems
 
 Doubt = Literal["unset", "invalid", "negative", "unpaired", "apart", "overlong", "corrected"]
@@ -75,7 +76,7 @@ class Doubts:
                 problems.add(f"time {kind}", "data loss", origin, None, _MEANINGS[kind], count)
 
 
-@dataclass(frozen=True)
+@frozen
 class Window:
     """The plausible times of a recording, in the unit of its events."""
 

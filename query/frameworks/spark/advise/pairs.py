@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.frameworks.spark import plan_costs as costs
 from crystalperf.query.frameworks.spark.advise.scans import conjuncts
@@ -31,7 +31,7 @@ _COMPARES = re.compile(r"#\d+L?\)? (<|>|<=|>=) \(?[A-Za-z_]\w*#\d+")
 _NUMBER = re.compile(r"#\d+L?")
 
 
-@dataclass(frozen=True)
+@frozen
 class Compared:
     """A join of all pairs of two sides; `matches` are the rows after its condition, or after a filter above it."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
 from crystalperf.query.frameworks.spark.advise.stages import Stages, affected, reads_shuffle, reads_storage
@@ -54,7 +55,7 @@ MAX_WAVES = 4
 """Maximum waves for which the number of tasks evens out the last wave; with more it makes no difference."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Cut:
     """A stage that another number of tasks would speed up: the recommended number, and the saving."""
 
@@ -68,7 +69,7 @@ class Cut:
         return isinstance(self.cost, IdleStage) and self.cost.cause == "empty-tasks"
 
 
-@dataclass(frozen=True)
+@frozen
 class Cuts:
     """Stages that one change speeds up; the first has the largest cost."""
 

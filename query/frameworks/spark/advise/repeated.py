@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.advise.partitions import A_TASK_BYTES
@@ -35,7 +35,7 @@ _LISTS = re.compile(r"\[([^\]]*)\]")
 _IGNORED = ADAPTERS | {"project", "sort"}
 
 
-@dataclass(frozen=True)
+@frozen
 class Repeated:
     """Exchanges of a plan that computed the same rows; all but the first were unnecessary."""
 

@@ -7,10 +7,10 @@ Events are in the log in the order in which the driver saw them, so later ends h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+
+from crystalperf.indexes.frozen import frozen
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -28,7 +28,7 @@ _MAX_STEPS = 20
 _MAX_TRIED = 50  # tasks; those of one step follow each other in the log
 
 
-@dataclass(frozen=True)
+@frozen
 class Eras:
     """The times of tasks on one clock, and what to add to times after each step: `offsets_ms`, the first is 0."""
 

@@ -7,8 +7,8 @@ that there are, unless dynamic allocation starts others (ResourceProfileManager.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.frameworks.spark.log.events import ResourceProfile
 from crystalperf.query.frameworks.spark.settings import flag, number
 
@@ -20,7 +20,7 @@ _MOST_REQUESTS = 100
 """Kinds of resources of one profile that are kept."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Profiles:
     """The resource profiles of a run, by id, and its settings."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import duckdb
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.python import worker_frames
@@ -32,7 +32,7 @@ LIMIT = "spark.executor.pyspark.memory"
 """The memory of all Python workers of an executor; without it they have no limit of their own."""
 
 
-@dataclass(frozen=True)
+@frozen
 class MemoryLine:
     """A row of spark_python_memory."""
 

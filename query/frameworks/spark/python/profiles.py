@@ -7,13 +7,13 @@ stack identify its stage, because plans name them; the rest is shared out in pro
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.frameworks.spark import frames
 from crystalperf.query.frameworks.spark.python import clock, worker_frames
 from crystalperf.query.frameworks.spark.python.calls import add_calls
@@ -37,7 +37,7 @@ MIN_IDLE = 0.1
 """Share of samples between tasks from which on a profile has waiting threads, too."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Stack:
     """A sampled stack of a worker within a task; `times_ms` are since the start of the run, None without times."""
 

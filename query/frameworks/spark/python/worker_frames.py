@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
+
+from crystalperf.indexes.frozen import frozen
 
 Frame = tuple[str, str, int]
 """File, function and line; the file is empty for native code."""
@@ -56,7 +57,7 @@ _STANDARD = frozenset(sys.stdlib_module_names)
 Owner = Literal["worker", "serializer", "pyspark", "converter", "standard", "native", "user"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Placed:
     """The activity of a worker in a stack.
 
