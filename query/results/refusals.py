@@ -59,6 +59,59 @@ class RecordedValueUnknown(Refusal):
 
 
 @dataclass(frozen=True)
+class PredictorNotForRun(Refusal):
+    """A predictor, by its name, has terms for these kinds of runs only, and the run is of another `kind_of_run`."""
+
+    kind: ClassVar[str] = "predictor-not-for-run"
+    predictor: str
+    kinds: tuple[str, ...]
+    kind_of_run: str
+
+
+@dataclass(frozen=True)
+class PredictorNeedsRuns(Refusal):
+    """A predictor needs at least `least` other runs of the job, and `given` are given."""
+
+    kind: ClassVar[str] = "predictor-needs-runs"
+    predictor: str
+    least: int
+    given: int
+
+    @property
+    def remedy(self) -> Remedy:
+        return Remedy("name other runs")
+
+
+@dataclass(frozen=True)
+class RunsAlike(Refusal):
+    """A predictor is fitted to runs that all have the same `what`, slots or input, and the scenario changes it."""
+
+    kind: ClassVar[str] = "runs-alike"
+    predictor: str
+    what: str
+
+    @property
+    def remedy(self) -> Remedy:
+        return Remedy("name other runs")
+
+
+@dataclass(frozen=True)
+class UsefulTimeUnknown(Refusal):
+    """A predictor needs the useful time of a stream's stations, and none was recorded."""
+
+    kind: ClassVar[str] = "useful-time-unknown"
+    predictor: str
+
+
+@dataclass(frozen=True)
+class LatencyNotPredicted(Refusal):
+    """A predictor, by its name, gives the highest rate of a stream and no time of a record."""
+
+    kind: ClassVar[str] = "latency-not-predicted"
+    predictor: str
+
+
+@dataclass(frozen=True)
 class RerunNotPredicted(Refusal):
     """Another run of the job whose scenario has no prediction for `refusals`, or no interval where there are none."""
 
