@@ -7,7 +7,7 @@ from crystalperf.indexes.resources import Resource
 from crystalperf.indexes.schema import Table
 from crystalperf.indexes.schema import read as tables_of
 from crystalperf.query.execution.dag import Barriers
-from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.execution import Exchange, Execution
 from crystalperf.query.execution.scenario import Scenario, tasks_of
 from crystalperf.query.execution.scheduling import Policy, Waiting, by_rank, fair_share
 from crystalperf.query.execution.stream import Station, Stream
@@ -41,7 +41,14 @@ from crystalperf.query.results.advice import Advice
 from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.recommendations import Candidate, Recommendation, Saving, SettingChange
-from crystalperf.query.results.refusals import Refusal, RefusedError, RunsAlike, UsefulTimeUnknown
+from crystalperf.query.results.refusals import (
+    BandwidthNotStated,
+    ExchangeUnknown,
+    Refusal,
+    RefusedError,
+    RunsAlike,
+    UsefulTimeUnknown,
+)
 from crystalperf.query.results.remarks import Remark
 from crystalperf.query.results.sentences import Sentences
 from crystalperf.query.results.words import Words
@@ -57,11 +64,14 @@ __all__ = [
     "Advisor",
     "Application",
     "Assumption",
+    "BandwidthNotStated",
     "Barriers",
     "Bounds",
     "Candidate",
     "Comparer",
     "Edge",
+    "Exchange",
+    "ExchangeUnknown",
     "Execution",
     "Finding",
     "Floats",

@@ -652,6 +652,8 @@ class Run:
             execution = load(connection, scope)
             if execution.planner.micro_batches is not None:
                 return replace(execution, micro_batches=execution.planner.micro_batches(connection, execution))
+            if execution.planner.exchange is not None:
+                return replace(execution, exchange=execution.planner.exchange(connection, execution))
             if execution.planner.stream is None:
                 return execution
             stream = execution.planner.stream(connection, execution)

@@ -14,7 +14,7 @@ CRYSTALPERF = "crystalperf"
 ALL = "all"
 """In place of a name: every predictor."""
 
-BUILT_IN = ("paper", "ernest", "sparklens", "amdahl", "linear", "monotasks", "ds2", "autoscaler")
+BUILT_IN = ("paper", "ernest", "sparklens", "amdahl", "linear", "monotasks", "ds2", "autoscaler", "paleo")
 """Each is a module of the package, with a constant of the same name in capitals."""
 
 

@@ -104,6 +104,27 @@ class UsefulTimeUnknown(Refusal):
 
 
 @dataclass(frozen=True)
+class ExchangeUnknown(Refusal):
+    """A predictor needs the bytes that the processes of a training exchange, and the trace has none."""
+
+    kind: ClassVar[str] = "exchange-unknown"
+    predictor: str
+
+
+@dataclass(frozen=True)
+class BandwidthNotStated(Refusal):
+    """A predictor needs the recorded bandwidth of a device, by its `setting`, and it is unknown."""
+
+    kind: ClassVar[str] = "bandwidth-not-stated"
+    predictor: str
+    setting: str
+
+    @property
+    def remedy(self) -> Remedy:
+        return Remedy("state a setting", {"setting": self.setting})
+
+
+@dataclass(frozen=True)
 class LatencyNotPredicted(Refusal):
     """A predictor, by its name, gives the highest rate of a stream and no time of a record."""
 

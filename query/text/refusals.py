@@ -51,6 +51,16 @@ def useful_time_unknown(refusal: kinds.UsefulTimeUnknown, _words: Words) -> str:
     return f"{refusal.predictor} needs busy times of the stream, and none were recorded"
 
 
+@CORE.of(kinds.ExchangeUnknown)
+def exchange_unknown(refusal: kinds.ExchangeUnknown, _words: Words) -> str:
+    return f"{refusal.predictor} needs the bytes of collectives between processes, and the run has none"
+
+
+@CORE.of(kinds.BandwidthNotStated)
+def bandwidth_not_stated(refusal: kinds.BandwidthNotStated, words: Words) -> str:
+    return f"{refusal.predictor} needs the recorded {refusal.setting} bandwidth of each {words.vocabulary.worker}"
+
+
 @CORE.of(kinds.LatencyNotPredicted)
 def latency_not_predicted(refusal: kinds.LatencyNotPredicted, _words: Words) -> str:
     return f"{refusal.predictor} gives rates only"
