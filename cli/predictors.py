@@ -9,7 +9,7 @@ from crystalperf.cli.parts import listed
 from crystalperf.cli.remedies import with_remedy
 from crystalperf.cli.text import TimeUnit, change, printable, time_unit
 from crystalperf.query.predict.lab_errors import SEVERAL
-from crystalperf.query.text.answers import capitalised, measure_word
+from crystalperf.query.text.answers import measure_word
 from crystalperf.query.text.figures import counted_digits
 from crystalperf.query.text.sentences import text_of, texts_of
 
@@ -49,8 +49,9 @@ def predictions_text(header: Header, answer: Predictions) -> str:
     for each in given:
         found = each.prediction
         if not found.is_answered:
-            why = "; ".join(texts_of(found.refused, found.words))
-            page.paragraph(f"{each.predictor}: {with_remedy(capitalised(why), found.remedy)}.", hanging="  ")
+            why = with_remedy("; ".join(texts_of(found.refused, found.words)), found.remedy)
+            named = why if why.startswith(f"{each.predictor} ") else f"{each.predictor}: {why}"
+            page.paragraph(f"{named}.", hanging="  ")
     terms = [
         text_of(one, each.prediction.words)
         for each in given
@@ -70,7 +71,7 @@ def _row(
     each: NamedPrediction, runtime_ms: float, unit: TimeUnit, ranges: bool, rates: bool, errors: bool
 ) -> list[str]:
     found, lab = each.prediction, each.lab
-    cells = [each.predictor, "", ""]
+    cells = [each.predictor, "none", ""]
     if found.predicted_ms is not None:
         cells = [each.predictor, unit.number(found.predicted_ms), change(found.predicted_ms, runtime_ms)]
     if ranges:

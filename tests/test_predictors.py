@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import json
 import math
 import sys
@@ -23,6 +24,7 @@ from crystalperf.query.predictors.amdahl import runtime_ms
 from crystalperf.query.predictors.ds2 import highest_rate
 from crystalperf.query.predictors.ernest import fit, terms
 from crystalperf.query.predictors.monotasks import ideal_ms
+from crystalperf.query.predictors.paleo import ring_ms, step_ms
 from crystalperf.query.results.answers import Prediction
 from crystalperf.query.run import Run
 from crystalperf.query.text.as_json import as_json
@@ -158,6 +160,13 @@ def test_monotasks_busiest_resource_decides() -> None:
     assert ideal_ms(work_ms, np.array([1.0, 10.0, 1.0])) == 40.0 + 60.0
 
 
+def test_paleos_time_is_computing_and_then_sending() -> None:
+    """No published number with all its inputs was available; these are by hand.  100 MB over a ring of 4 at 1 GB/s."""
+    assert ring_ms(100e6, 4, 1e9) == pytest.approx(150)
+    assert ring_ms(100e6, 1, 1e9) == 0
+    assert step_ms(400, 150, 2.0, 75) == pytest.approx(250 / 2 + 75)
+
+
 # By name --------------------------------------------------------------------------------------------------------------
 
 
@@ -200,6 +209,7 @@ def test_all_predictors_side_by_side(demo_log_run: Run) -> None:
         "ernest": "predictor-needs-runs",
         "ds2": "predictor-not-for-run",
         "autoscaler": "predictor-not-for-run",
+        "paleo": "predictor-not-for-run",
     }
     assert all(each.source for each in answer.predictions[1:])
     written = as_json(answer)
@@ -236,6 +246,22 @@ def test_a_streams_rate_by_its_busy_times() -> None:
     assert found["amdahl"].refused[0].kind == "predictor-not-for-run"
 
 
+def test_paleo_predicts_a_training_with_collectives() -> None:
+    run = cp.profile(sorted((ROOT / "tests" / "data" / "training" / "torch-2-ranks").iterdir()))
+    asked = {"recorded": ["network=1Gbps"], "predictor": "paleo"}
+    now = predicted(run.predict("network=1x", **asked))
+    assert now == pytest.approx(run.baseline().runtime_ms)
+    computing_ms = predicted(run.predict("network=1000000x", **asked))
+    assert computing_ms < now
+    assert predicted(run.predict("network=0.5x", **asked)) == pytest.approx(2 * now - computing_ms, rel=1e-4)
+    assert predicted(run.predict("cpu_speed=2x", **asked)) == pytest.approx(now - computing_ms / 2, rel=1e-4)
+    more = predicted(run.predict("ranks=2x", **asked))  # a ring of 4 sends 1.5 of its bytes instead of 1
+    assert more == pytest.approx(computing_ms + 1.5 * (now - computing_ms), rel=1e-4)
+    unstated = run.predict("network=2x", predictor="paleo")
+    assert [each.kind for each in unstated.refused] == ["bandwidth-not-stated"]
+    assert run.predict("cpu_speed=2x", predictor="amdahl").refused[0].kind == "predictor-not-for-run"
+
+
 Shell = Callable[..., tuple[int, str, str]]
 
 
@@ -243,7 +269,7 @@ def test_the_terminal_compares_them(crystalperf: Shell, demo_log_run: Run) -> No
     code, out, _ = crystalperf("predict", demo_log_run.path, "--set", "cores=2x", "--predictor", "all", "--no-ledger")
     assert code == 0
     rows = {line.split()[0]: line for line in out.splitlines() if line.split()[:1]}
-    assert set(registry.names()) - {"ernest", "ds2", "autoscaler"} < set(rows)
+    assert set(registry.names()) - {"ernest", "ds2", "autoscaler", "paleo"} < set(rows)
     code, out, _ = crystalperf(
         "predict", demo_log_run.path, "--set", "cores=2x", "--predictor", "all", "--json", "--no-ledger"
     )
@@ -275,6 +301,26 @@ def test_ernest_is_fitted_to_the_runs_that_are_given(tmp_path: Path) -> None:
     assert by_name["ernest"].predicted_ms == answer.predicted_ms
     assert by_name["amdahl"].predicted_ms is not None
     assert runs[0].predict("input=2x", predictor="ernest", reruns=runs[1:]).refused[0].kind == "runs-alike"
+
+
+def test_errors_in_the_lab_are_the_figures_of_the_page() -> None:
+    figures = json.loads((ROOT / "docs" / "figures" / "predictors.json").read_text(encoding="utf-8"))
+    with (ROOT / "query" / "predict" / "lab_errors.csv").open(encoding="utf-8") as file:
+        rows = [list(each.values()) for each in csv.DictReader(file)]
+    assert rows == figures["rows"]
+
+
+def test_errors_in_the_lab_are_those_of_the_same_change(demo_log_run: Run) -> None:
+    def errors(*settings: str) -> dict[str, Any]:
+        return {each.predictor: each.lab for each in demo_log_run.predictions(settings).predictions}
+
+    one, several, unmeasured = errors("cores=2x"), errors("cores=2x", "network=2x"), errors("tasks=2x")
+    assert one["amdahl"].changed == "cores"
+    assert several["amdahl"].changed == "several"
+    assert one["amdahl"] != several["amdahl"]
+    assert several["ernest"].predictions > 0
+    assert one["ernest"] is one["ds2"] is None
+    assert not any(unmeasured.values())
 
 
 # Other packages -------------------------------------------------------------------------------------------------------

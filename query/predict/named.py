@@ -38,7 +38,7 @@ def predicted_by(
         interval_shares={},
         bound_ms=None,
         stages=(),
-        assumptions=(OtherPredictor(name), *_without_term(name, predictor, execution, scenario)),
+        assumptions=(),
         refused=(),
         remedy=None,
         resource_ms={},
@@ -59,6 +59,7 @@ def predicted_by(
             raise
         what = " ".join(f"{type(error).__name__}: {error}".split())
         raise InputError(f"the predictor '{name}' of another package failed: {what}") from error
+    known = replace(known, assumptions=(OtherPredictor(name), *_without_term(name, predictor, execution, scenario)))
     if isinstance(answer, SustainedRate):
         return _with_rate(known, name, answer, execution, scenario)
     return replace(known, predicted_ms=float(answer), work_ratio=work_ratio(execution, scenario))

@@ -1,4 +1,4 @@
-"""Predictors: models of a runtime by name, beside CrystalPerf's own."""
+"""Predictors: models of a runtime by name, in addition to CrystalPerf's own."""
 
 from __future__ import annotations
 
