@@ -190,7 +190,10 @@ def predict(
     predictor: Annotated[
         str,
         typer.Option(
-            "--predictor", metavar="NAME", help="use the model of another package instead of the built-in one"
+            "--predictor",
+            metavar="NAME",
+            help="another model than CrystalPerf's: paper, ernest, sparklens, amdahl, linear, monotasks, ds2,"
+            " autoscaler, paleo, or one of another package; all: all of them side by side",
         ),
     ] = "",
     reruns: OtherRuns = [],  # noqa: B006

@@ -113,8 +113,18 @@ def prediction_text(header: Header, prediction: Prediction) -> str:
             page.paragraph(f"Latency: unknown, because {'; '.join(texts_of(prediction.refused, prediction.words))}.")
     if prediction.interval_ms:
         page.paragraph(f"9 of 10 reruns would take {_range(prediction.interval_ms, unit)} {unit.name}.")
-    page.paragraph(replay_sentence(prediction.replayed_ms, prediction.runtime_ms, unit))
-    _learned(page, prediction, unit)
+    if prediction.stages:  # other predictors have neither
+        page.paragraph(replay_sentence(prediction.replayed_ms, prediction.runtime_ms, unit))
+        _learned(page, prediction, unit)
+        _stages(page, header, prediction, unit)
+    else:
+        page.line()
+    listed(page, "Assumed", texts_of(prediction.assumptions, prediction.words))
+    return page.text()
+
+
+def _stages(page: Page, header: Header, prediction: Prediction, unit: TimeUnit) -> None:
+    """Write the longest stages with their recorded and their predicted length."""
     page.line()
     stage = header.vocabulary.stage
     longest = sorted(prediction.stages, key=lambda each: -each.recorded_ms)[:STAGES_SHOWN]
@@ -133,8 +143,6 @@ def prediction_text(header: Header, prediction: Prediction) -> str:
     page.table([capitalised(stage), "", f"recorded [{unit.name}]", "predicted", "change"], rows, "<<>>>", cut=1)
     if len(prediction.stages) > len(rows):
         page.line(f"{counted(len(prediction.stages) - len(rows), f'shorter {stage}')} not shown; --json has all")
-    listed(page, "Assumed", texts_of(prediction.assumptions, prediction.words))
-    return page.text()
 
 
 def _learned(page: Page, prediction: Prediction, unit: TimeUnit) -> None:

@@ -46,6 +46,7 @@ def with_remedy(sentence: str, remedy: Remedy | None) -> str:
         "verify the index": "; check it with `crystalperf index verify {index}`",
         "vouch for the index": "; if you trust it, add --trust",
         "change the scope": "; choose another with --scope",
+        "name other runs": "; name other runs of the job with --with",
         "set up the job": "; `crystalperf setup {framework}` shows what to add to the job",
         "give it more time": "; raise --timeout",
         "set a token": "; put one into a file for --token-file, or into CRYSTALPERF_TOKEN",

@@ -15,7 +15,7 @@ from crystalperf.indexes.errors import SettingError
 from crystalperf.query.results.answers import NextStep, Profiled, Sweep
 
 if TYPE_CHECKING:
-    from crystalperf.query.run import Other
+    from crystalperf.query.run import Other, Run
 
 
 def analyze(
@@ -108,6 +108,8 @@ def predict(
     if as_json and as_csv:
         raise SettingError("--json and --csv: choose one of them")
     run, others = find_run(run_text), other_runs(reruns)
+    if predictor == "all":
+        return _predict_by_all(run, settings, recorded, scope, replan, others, keeps, as_csv, as_json)
     with run.reading():  # opened once, for the answer and for the ledger
         with progress() as step:
             answer = run.what_if(
@@ -138,10 +140,39 @@ def predict(
 
             print_message(f"crystalperf: {refusal_text(points)}")
         if keeps:
-            remember(run, "predict", points, (), recorded, predictor)
+            remember(run, "predict", points, (), recorded, "" if predictor == "crystalperf" else predictor)
             for each in others:
                 remember(each.run, "predict")
     return 0 if answered else 1
+
+
+def _predict_by_all(
+    run: Run,
+    settings: Sequence[str],
+    recorded: Sequence[str],
+    scope: str,
+    replan: bool,
+    others: Sequence[Other],
+    keeps: bool,
+    as_csv: bool,
+    as_json: bool,
+) -> int:
+    """Print the predictions of all predictors for one scenario; returns 1 if none has an answer."""
+    if as_csv:
+        raise SettingError("--csv has the predictions of one predictor; use --json for those of all")
+    with run.reading(), progress() as step:
+        answer = run.predictions(settings, recorded=recorded, scope=scope, replan=replan, reruns=others, progress=step)
+        header = run.header()
+    if as_json:
+        write_answer(answer)
+    else:
+        from crystalperf.cli.predictors import predictions_text
+
+        write(predictions_text(header, answer))
+    if keeps:
+        own = answer.predictions[0].prediction
+        remember(run, "predict", (own,), (), recorded, "")
+    return 0 if any(each.prediction.is_answered for each in answer.predictions) else 1
 
 
 def other_runs(texts: Sequence[str]) -> list[Other]:

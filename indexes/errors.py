@@ -39,6 +39,7 @@ class Remedy:
         "verify the index",  # index: its name
         "vouch for the index",
         "change the scope",
+        "name other runs",
         "set up the job",  # framework: its name
         "state a setting",  # setting: its name; unlike the first, a ratio to what the run had helps no more
         "give it more time",

@@ -44,15 +44,20 @@ from crystalperf.query.execution.scenario import (
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.inputs.reader import Reader
 from crystalperf.query.page.frontend import PLAIN_FRONTEND, Frontend
-from crystalperf.query.predict.estimate import predict, predicted_by
-from crystalperf.query.predict.reruns import Compared, advice, apply_reruns, compared, differences
+from crystalperf.query.predict import registry
+from crystalperf.query.predict.estimate import predict
+from crystalperf.query.predict.lab_errors import lab_error
+from crystalperf.query.predict.named import predicted_by
+from crystalperf.query.predict.reruns import Compared, advice, apply_reruns, check_framework, compared, differences
 from crystalperf.query.predict.scenario_replay import SharedBaseline, replay_baseline
 from crystalperf.query.results.answers import (
     Advice,
     Choice,
     Debug,
     Header,
+    NamedPrediction,
     Prediction,
+    Predictions,
     ReadingProblem,
     Sweep,
     Verdict,
@@ -275,7 +280,8 @@ class Run:
 
         Several settings are one scenario; for several values of one setting use sweep().  `recorded` states resources
         of the run that its log does not record.  `replan` is whether stages are repartitioned as the framework would
-        for other slots, or keep their recorded tasks (the paper).  `predictor` names the model of another package.
+        for other slots, or keep their recorded tasks (the paper).  `predictor` is the name of another
+        model (query.predict.registry), or of another package's.
         `reruns` are other runs of the job, or paths of them, which correct the prediction and narrow its interval
         (query.predict.rerun_errors).  `path` is whether to compute the predicted critical path by resource
         (resource_ms), a quarter of the work.  If no prediction is possible, `refused` says why.  Raises SettingError
@@ -284,10 +290,48 @@ class Run:
         texts = _texts(settings, changes)
         try:
             scenario = self._scenario(texts, recorded, scope)
-            others = self._compared(reruns, recorded, scope, replan)
+            others, runs = self._others(predictor, reruns, recorded, scope, replan)
         except RefusedError as error:
             return self.baseline(scope).refusing(", ".join(texts), error.refusal)
-        return apply_reruns(scenario, self._predicted(scenario, scope, replan, predictor, path=path), others)
+        answer = self._predicted(scenario, scope, replan, predictor, runs, path=path)
+        return apply_reruns(scenario, answer, others)
+
+    def predictions(
+        self,
+        settings: str | Sequence[str] = (),
+        *,
+        recorded: str | Sequence[str] = (),
+        scope: str = "all",
+        replan: bool = True,
+        reruns: Sequence[Other | Run | str | Path] = (),
+        progress: Callable[[str], None] = lambda _: None,
+        **changes: Unpack[Settings],
+    ) -> Predictions:
+        """One scenario by every predictor, CrystalPerf's own first; the rest is as in predict().
+
+        A predictor that has no answer says why in its `refused`.  Raises SettingError for an invalid setting.
+        """
+        texts = _texts(settings, changes)
+        try:
+            changed = self._scenario(texts, recorded, scope)
+        except RefusedError:  # then each predictor refuses it
+            changed = Scenario()
+        found = []
+        for name in registry.names():
+            progress(f"what if, by {name}")
+            source, lab = "", lab_error(self._load(scope), name, changed)
+            try:
+                least = 0 if name == registry.CRYSTALPERF else registry.find(name).least_runs
+                source = "" if name == registry.CRYSTALPERF else registry.find(name).source
+                runs = reruns if least or name == registry.CRYSTALPERF else ()
+                answer = self.predict(
+                    texts, recorded=recorded, scope=scope, replan=replan, predictor=name, reruns=runs, path=False
+                )
+            except (SettingError, InputError) as error:
+                answer = self.baseline(scope).refusing(", ".join(texts), InvalidQuestion(str(error)))
+            found.append(NamedPrediction(name, source, answer, lab))
+        first = found[0].prediction
+        return Predictions(first.scope, first.measure, first.setting, first.runtime_ms, tuple(found), first.words)
 
     def sweep(
         self,
@@ -310,7 +354,7 @@ class Run:
         wanted, known = self._parsed(_texts(settings, changes), recorded, scope, lists=True)
         several, amounts = combinations(wanted), _amounts(wanted)
         try:
-            others = self._compared(reruns, recorded, scope, replan)
+            others, runs = self._others(predictor, reruns, recorded, scope, replan)
         except RefusedError as error:
             baseline = self.baseline(scope)
             return Sweep(
@@ -321,7 +365,7 @@ class Run:
             progress(f"what if: {Scenario(chosen).describe()}")
             try:
                 scenario = scenario_of(chosen, known)
-                points.append(apply_reruns(scenario, self._predicted(scenario, scope, replan, predictor), others))
+                points.append(apply_reruns(scenario, self._predicted(scenario, scope, replan, predictor, runs), others))
             except (RefusedError, SettingError) as error:
                 if len(several) == 1 and isinstance(error, SettingError):
                     raise
@@ -445,14 +489,8 @@ class Run:
         self, reruns: Sequence[Other | Run | str | Path], recorded: str | Sequence[str], scope: str, replan: bool
     ) -> list[Compared]:
         """Other runs of the job, each with this run's prediction for its scenario.  Raises RefusedError."""
-        if reruns and scope not in (ALL, WHOLE):
-            raise SettingError("other runs of the job apply to predictions of the whole run only, not to one scope")
-        found, seen = [], {self._identity(): "the run itself"}
-        for each in map(_other, reruns):
-            identity = each.run._identity()
-            if identity in seen:
-                raise SettingError(f"{each.name}: is {seen[identity]}, so it adds nothing; name another run of the job")
-            seen[identity] = f"the same run as {each.name}"
+        found = []
+        for each in self._distinct(reruns, scope):
             execution, other = self._load(scope), each.run._load(scope)
             texts = differences(execution, other, each.name, each.settings)
             if not texts:
@@ -462,6 +500,39 @@ class Run:
                 prediction = self._predicted(scenario, scope, replan, None)
             found.append(compared(each.name, scenario, prediction, other.runtime_ms))
         return found
+
+    def _others(
+        self,
+        predictor: str | None,
+        reruns: Sequence[Other | Run | str | Path],
+        recorded: str | Sequence[str],
+        scope: str,
+        replan: bool,
+    ) -> tuple[list[Compared], tuple[Execution, ...]]:
+        """Other runs of the job for a predictor: for CrystalPerf's own with its predictions, else as they are."""
+        if predictor in (None, registry.CRYSTALPERF):
+            return self._compared(reruns, recorded, scope, replan), ()
+        if reruns and not registry.find(predictor).least_runs:
+            raise SettingError(f"'{predictor}' predicts from one run; leave out the other runs of the job")
+        found = []
+        for each in self._distinct(reruns, scope):
+            other = each.run._load(scope)
+            check_framework(self._load(scope), other, each.name)
+            _, known = each.run._parsed((), each.settings, scope, lists=False)
+            found.append(replace(other, recorded=known))
+        return [], tuple(found)
+
+    def _distinct(self, reruns: Sequence[Other | Run | str | Path], scope: str) -> Iterator[Other]:
+        """The other runs of the job; raises SettingError for a run given twice, and for a part of a run."""
+        if reruns and scope not in (ALL, WHOLE):
+            raise SettingError("other runs of the job apply to predictions of the whole run only, not to one scope")
+        seen = {self._identity(): "the run itself"}
+        for each in map(_other, reruns):
+            identity = each.run._identity()
+            if identity in seen:
+                raise SettingError(f"{each.name}: is {seen[identity]}, so it adds nothing; name another run of the job")
+            seen[identity] = f"the same run as {each.name}"
+            yield each
 
     def _identity(self) -> Hashable:
         """The key that identifies a run, independent of its file and of whether it has samples."""
@@ -533,16 +604,23 @@ class Run:
         return {key: value.text for key, (value,) in chosen.items()}
 
     def _predicted(
-        self, scenario: Scenario, scope: str, replan: bool, predictor: str | None, *, path: bool = True
+        self,
+        scenario: Scenario,
+        scope: str,
+        replan: bool,
+        predictor: str | None,
+        runs: Sequence[Execution] = (),
+        *,
+        path: bool = True,
     ) -> Prediction:
         execution = self._load(scope)
-        if execution.stream is not None and predictor is None:
+        if predictor not in (None, registry.CRYSTALPERF):
+            return predicted_by(predictor, execution, scenario, self.baseline(scope), runs)
+        if execution.stream is not None:
             return predict_stream(execution, execution.stream, scenario)
-        if execution.micro_batches is not None and predictor is None and is_about_batches(scenario):
+        if execution.micro_batches is not None and is_about_batches(scenario):
             return predict_batches(execution, execution.micro_batches, scenario)
         base = self._replay(scope)
-        if predictor is not None:
-            return predicted_by(predictor, execution, scenario, base)
         key = (scope, replan, path, scenario.describe(), tuple(sorted(scenario.recorded.items())))
         if key not in self._predictions:  # a page repeats the verdict's predictions
             if len(self._predictions) >= _PREDICTIONS_KEPT:
@@ -573,6 +651,8 @@ class Run:
             execution = load(connection, scope)
             if execution.planner.micro_batches is not None:
                 return replace(execution, micro_batches=execution.planner.micro_batches(connection, execution))
+            if execution.planner.exchange is not None:
+                return replace(execution, exchange=execution.planner.exchange(connection, execution))
             if execution.planner.stream is None:
                 return execution
             stream = execution.planner.stream(connection, execution)

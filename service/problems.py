@@ -108,6 +108,7 @@ _REMEDY_TEXTS: Mapping[str, str] = {
     "build the index again": "; rebuild it with `crystalperf index build`",
     "verify the index": "; `crystalperf index verify {index}` shows details",
     "change the scope": "; choose another scope",
+    "name other runs": "; the terminal takes other runs of the job with --with",
     "set up the job": "; `crystalperf setup {framework}` prints the settings to add to the job",
     "index the code": "; index your own code with `crystalperf index build`",
     "index the library": "; index it with `crystalperf index build {library}-VERSION`",

@@ -76,6 +76,8 @@ def predict(
 ) -> Answer:
     """The JSON of `predict --json`."""
     opened = _opened(run)
+    if predictor == "all":
+        return as_json(opened.predictions(settings, recorded=recorded, scope=scope, replan=replan))
     return as_json(opened.what_if(settings, recorded=recorded, scope=scope, replan=replan, predictor=predictor))
 
 

@@ -522,6 +522,7 @@ def test_real_answers_match_their_schemas(run: Run, tmp_path: Path) -> None:
         run.predict(["cores=2x"]),
         run.predict(["network=10x"]),  # refused, with bounds
         run.sweep(["cores=2,4"]),
+        run.predictions(["cores=2x"]),
         run.predict(["cores=2x"], reruns=[Other("again", again)]),
         run.advise(["cores=2x"]),
         compare(run, again),

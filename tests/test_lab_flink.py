@@ -16,13 +16,14 @@ from crystalperf.query.execution.load import load
 from crystalperf.query.execution.stream import Hop, Station, Stream
 from crystalperf.query.frameworks.flink.framework import FLINK
 from crystalperf.query.frameworks.flink.remarks import Helpers
+from crystalperf.query.predictors.amdahl import covered_ms
 from crystalperf.query.results.advice import MoreCpu
 from crystalperf.query.results.assumptions import AddedSlots
 from crystalperf.query.results.findings import ShortOfCpus
 from crystalperf.query.results.recommendations import FollowAdvice
 from lab.errors import LabError
 from lab.flink import sweep
-from lab.flink.baselines import BASELINES, Changed, Observation, covered_ms
+from lab.flink.baselines import BASELINES, Changed, Observation
 from lab.flink.suite import configurations
 from lab.flink.truth import Ages
 from lab.scored import spread

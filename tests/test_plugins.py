@@ -87,11 +87,11 @@ def test_a_predictor_is_asked_by_name(brought: Brought, demo_run: Run) -> None:
 
 
 def test_a_predictor_that_is_not_there_is_named(brought: Brought, demo_run: Run) -> None:
-    with refused(SettingError, "ernest"):
-        demo_run.predict(["cores=2x"], predictor="ernest")
+    with refused(SettingError, "guess", "amdahl"):
+        demo_run.predict(["cores=2x"], predictor="guess")
     brought("predictors", half=lambda execution, _: execution.runtime_ms)
-    with refused(SettingError, "ernest", "half"):
-        demo_run.predict(["cores=2x"], predictor="ernest")
+    with refused(SettingError, "guess", "amdahl", "half"):
+        demo_run.predict(["cores=2x"], predictor="guess")
 
 
 def test_a_scheduler_of_the_runs_name_gives_out_slots(brought: Brought, demo_run: Run) -> None:

@@ -7,7 +7,7 @@ makespan_ms (ms), throughput_per_s (records per second that the sources emit).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,12 @@ from crystalperf.query.execution.scenario import (
     settings_of,
 )
 from crystalperf.query.execution.stream import Station, Stream, path_segments
-from crystalperf.query.predict.estimate import predict
-from crystalperf.query.simulate.transfers import PAPER
-from crystalperf.query.trace.records import Floats
+from crystalperf.query.predict.predictor import Predictor, SustainedRate
+from crystalperf.query.predictors.amdahl import runtime_ms
+from crystalperf.query.predictors.ds2 import highest_rate
+from crystalperf.query.predictors.linear import in_proportion
+from crystalperf.query.predictors.paper import PAPER
+from crystalperf.query.results.refusals import RefusedError
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,10 @@ def linear(seen: Observation, changed: Changed, measure: str) -> float | None:
     known = seen.measures.get(measure)
     if known is None:
         return None
-    more = changed.slots * changed.cpu * changed.network
-    return known * more if measure == "throughput_per_s" else known * changed.rate / more
+    factors = (changed.slots, changed.cpu, changed.network)
+    if measure == "throughput_per_s":
+        return in_proportion(known, (1 / each for each in factors))
+    return in_proportion(known * changed.rate, factors)
 
 
 def amdahl(seen: Observation, changed: Changed, measure: str) -> float | None:
@@ -80,9 +85,9 @@ def amdahl(seen: Observation, changed: Changed, measure: str) -> float | None:
     if known is None or measure == "throughput_per_s":
         return None
     if measure == "makespan_ms":
-        return known - seen.busy_ms + seen.busy_ms / (changed.slots * changed.cpu)
+        return runtime_ms(known, seen.busy_ms, changed.slots * changed.cpu)
     working = _working_ms(seen.stream)
-    return None if working is None else known - working + working / changed.cpu
+    return None if working is None else runtime_ms(known, working, changed.cpu)
 
 
 def _working_ms(stream: Stream | None) -> float | None:
@@ -110,15 +115,10 @@ def autoscaler(seen: Observation, changed: Changed, measure: str) -> float | Non
 
 
 def _highest(seen: Observation, changed: Changed, measure: str, busy: Callable[[Station], float]) -> float | None:
-    stream = seen.stream
-    if measure != "throughput_per_s" or stream is None or stream.rate_per_s <= 0:
+    if measure != "throughput_per_s" or seen.stream is None:
         return None
-    rates = [
-        stream.rate_per_s * changed.slots * changed.cpu / busy(each)
-        for each in stream.stations
-        if busy(each) > 0 and each.records_per_s > 0
-    ]
-    return min(rates, default=None)
+    found = highest_rate(seen.stream, lambda _each: changed.slots * changed.cpu, busy)
+    return None if found is None else found[0]
 
 
 def plain(seen: Observation, changed: Changed, measure: str) -> float | None:
@@ -146,11 +146,18 @@ def _padded(speed: Any, count: int) -> Any:
 
 def _replayed(seen: Observation, execution: Execution) -> float | None:
     try:
-        scenario = requested_scenario(execution, seen.asked, seen.recorded)
-        bare = replace(execution, slots=replace(execution.slots, cpu_cores=np.full(len(execution.slots), np.inf)))
-        return predict(bare, scenario, replans=False, physics=PAPER).predicted_ms
+        return runtime_by(PAPER, execution, requested_scenario(execution, seen.asked, seen.recorded))
     except CrystalPerfError:
         return None
+
+
+def runtime_by(predictor: Predictor, execution: Execution, scenario: Scenario) -> float | None:
+    """The runtime of a scope in a scenario by a predictor, ms; None if it refuses, or predicts rates."""
+    try:
+        found = predictor.predict(execution, scenario)
+    except RefusedError:
+        return None
+    return None if isinstance(found, SustainedRate) else found
 
 
 def requested_scenario(execution: Execution, asked: Sequence[str], recorded: Sequence[str] = ()) -> Scenario:
@@ -169,13 +176,3 @@ BASELINES: Mapping[str, Baseline] = {
     "autoscaler": autoscaler,
     "the paper's model": plain,
 }
-
-
-def covered_ms(launch_ms: Floats, finish_ms: Floats) -> float:
-    """Wall-clock time in which any subtask ran."""
-    if not len(launch_ms):
-        return 0.0
-    order = np.argsort(launch_ms)
-    launch, finish = launch_ms[order], finish_ms[order]
-    reached = np.maximum.accumulate(np.concatenate([[-np.inf], finish[:-1]]))
-    return float(np.maximum(finish - np.maximum(launch, reached), 0.0).sum())

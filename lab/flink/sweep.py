@@ -16,10 +16,11 @@ import crystalperf as cp
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query.execution.load import load
 from crystalperf.query.predict.scenario_replay import replay_baseline
+from crystalperf.query.predictors.amdahl import covered_ms
 from crystalperf.query.run import Run
 from crystalperf.query.text.sentences import texts_of
 from lab.errors import LabError
-from lab.flink.baselines import BASELINES, Changed, Observation, covered_ms
+from lab.flink.baselines import BASELINES, Changed, Observation
 from lab.flink.runs import run_once
 from lab.flink.suite import Configuration, configurations
 from lab.flink.truth import Ages, ages

@@ -14,17 +14,21 @@ from typing import Any
 
 import duckdb
 import numpy as np
-from scipy.optimize import nnls
 
 from crystalperf.indexes.resources import CPU, resources
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.load import load
 from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.predict.estimate import predict
+from crystalperf.query.predict.predictor import Predictor as Named
+from crystalperf.query.predictors.amdahl import covered_ms, runtime_ms
+from crystalperf.query.predictors.ernest import fit, terms
+from crystalperf.query.predictors.linear import in_proportion
+from crystalperf.query.predictors.paper import PAPER
+from crystalperf.query.predictors.sparklens import SPARKLENS
 from crystalperf.query.results.answers import Prediction
-from crystalperf.query.simulate.transfers import MODEL, PAPER, Physics
 from lab.errors import LabError
-from lab.flink.baselines import covered_ms, requested_scenario
+from lab.flink.baselines import requested_scenario, runtime_by
 from lab.runs.suites import SLOT_CPU_CORES, Configuration
 from lab.score.vectors import code_vectors
 from lab.units import parse_bit_rate, parse_byte_rate, parse_size
@@ -78,7 +82,7 @@ def _setting(name: str, value: Any) -> str:
 
 def answer(base: Base, configuration: Configuration) -> Prediction:
     """The answer of `crystalperf predict`, with its interval and refusals."""
-    return _answer(execution(base), base, configuration, replans=True)
+    return _answer(execution(base), base, configuration)
 
 
 def shipped(base: Base, configuration: Configuration) -> float | None:
@@ -89,45 +93,29 @@ def shipped(base: Base, configuration: Configuration) -> float | None:
 def from_code(base: Base, configuration: Configuration) -> float | None:
     """The shipped model with resource vectors from samples and labels only, without Spark's measurements."""
     run = _with_vectors(execution(base), _code_shares(base.run))
-    return _answer(run, base, configuration, replans=True).predicted_ms
+    return _answer(run, base, configuration).predicted_ms
 
 
 def plain(base: Base, configuration: Configuration) -> float | None:
     """The paper's plain model: vectors from samples and labels, tasks as recorded, and device times only from each
     task's own time."""
-    run = by_labels(base)
-    slots = replace(run.slots, cpu_cores=np.full(len(run.slots), np.inf))
-    bare = replace(run, slots=slots, repeated=None)  # the cost of first waves comes from the run itself only
-    return _answer(bare, base, configuration, replans=False, states=False, physics=PAPER).predicted_ms
+    return _named(PAPER, by_labels(base), base, configuration)
 
 
 def slots_alone(base: Base, configuration: Configuration) -> float | None:
     """The recorded tasks on other slots, as Sparklens replays them; no other resource."""
-    only = {name: value for name, value in configuration.changed.items() if name in ("slots", "workers")}
-    if not only:
+    if not {"slots", "workers"} & configuration.changed.keys():
         return base.wall_ms
-    run = execution(base)
-    slots = replace(run.slots, cpu_cores=np.full(len(run.slots), np.inf))
-    asked = replace(configuration, changed=only)
-    as_recorded = replace(PAPER, warmup=False)
-    return _answer(
-        replace(run, slots=slots), base, asked, replans=False, states=False, physics=as_recorded
-    ).predicted_ms
+    return _named(SPARKLENS, execution(base), base, configuration)
 
 
-def _answer(
-    run: Execution,
-    base: Base,
-    configuration: Configuration,
-    *,
-    replans: bool,
-    states: bool = True,
-    physics: Physics = MODEL,
-) -> Prediction:
-    scenario = scenario_of(base, configuration)
-    if not states:
-        scenario = replace(scenario, recorded=run.recorded)
-    return predict(run, scenario, replans=replans, physics=physics)
+def _answer(run: Execution, base: Base, configuration: Configuration) -> Prediction:
+    return predict(run, scenario_of(base, configuration))
+
+
+def _named(predictor: Named, run: Execution, base: Base, configuration: Configuration) -> float | None:
+    """The runtime by a predictor for a user who knows no network and disk rates, ms; None if it refuses."""
+    return runtime_by(predictor, run, replace(scenario_of(base, configuration), recorded=run.recorded))
 
 
 def scenario_of(base: Base, configuration: Configuration) -> Scenario:
@@ -191,15 +179,14 @@ def no_change(base: Base, configuration: Configuration) -> float | None:
 
 def linear(base: Base, configuration: Configuration) -> float | None:
     """Everything in proportion to slots, their CPU time, the network and the disk."""
-    return base.wall_ms / float(np.prod(_ratios(base.configuration, configuration)))
+    return in_proportion(base.wall_ms, _ratios(base.configuration, configuration))
 
 
 def amdahl(base: Base, configuration: Configuration) -> float | None:
     """Amdahl: the time in which tasks run scales with the slots, the rest of the scope does not; no other resources."""
     slots = _slots(configuration) / _slots(base.configuration)
     tasks = execution(base).tasks
-    busy = covered_ms(tasks.launch_ms, tasks.finish_ms)
-    return float(base.wall_ms - busy + busy / slots)
+    return runtime_ms(base.wall_ms, covered_ms(tasks.launch_ms, tasks.finish_ms), slots)
 
 
 def ernest(measured: Iterable[tuple[Configuration, float]]) -> Predictor:
@@ -212,20 +199,16 @@ def ernest(measured: Iterable[tuple[Configuration, float]]) -> Predictor:
     for configuration, wall_ms in measured:
         of_sweep.setdefault(configuration.sweep, []).append((_slots(configuration), wall_ms))
     models = {
-        sweep: nnls(np.array([_ernest_terms(slots) for slots, _ in rows]), np.array([wall for _, wall in rows]))[0]
+        sweep: fit((slots, 1.0, wall_ms) for slots, wall_ms in rows)
         for sweep, rows in of_sweep.items()
         if len({slots for slots, _ in rows}) > 1
     }
 
     def predictor(base: Base, configuration: Configuration) -> float | None:
         model = models.get(configuration.sweep)
-        return None if model is None else float(model @ _ernest_terms(_slots(configuration)))
+        return None if model is None else float(model @ terms(_slots(configuration)))
 
     return predictor
-
-
-def _ernest_terms(slots: float) -> Any:
-    return np.array([1.0, 1.0 / slots, np.log(slots), slots])
 
 
 def _slots(configuration: Configuration) -> float:

@@ -21,6 +21,8 @@ from typing import Any
 
 import crystalperf as cp
 from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.query.predictors.linear import in_proportion
+from crystalperf.query.predictors.paleo import ring_ms, step_ms
 from crystalperf.query.run import Run
 from crystalperf.query.text.sentences import texts_of
 from lab.errors import LabError
@@ -77,7 +79,7 @@ def asks(one: Configuration, base: Configuration) -> list[str]:
 
 def _linear(one: Configuration, base: Base) -> float:
     """All time scales with the CPU; the network has no effect."""
-    return base.step_ms * (base.configuration.cores or 1) / (one.cores or 1)
+    return in_proportion(base.step_ms, [(one.cores or 1) / (base.configuration.cores or 1)])
 
 
 def _no_change(_one: Configuration, base: Base) -> float:
@@ -93,11 +95,13 @@ def _in_turn(one: Configuration, base: Base) -> float:
     """
 
     def sending_ms(of: Configuration) -> float:
-        times = of.ranks / of.servers if of.servers else 2 * (of.ranks - 1) / of.ranks
-        return 8e3 * base.bytes * times / (of.network_bps or 1)
+        bytes_per_s = (of.network_bps or 1) / 8
+        if of.servers:
+            return 1e3 * base.bytes * of.ranks / of.servers / bytes_per_s
+        return ring_ms(base.bytes, of.ranks, bytes_per_s)
 
-    computing_ms = max(base.step_ms - sending_ms(base.configuration), 0.0)
-    return computing_ms * (base.configuration.cores or 1) / (one.cores or 1) + sending_ms(one)
+    speed = (one.cores or 1) / (base.configuration.cores or 1)
+    return step_ms(base.step_ms, sending_ms(base.configuration), speed, sending_ms(one))
 
 
 BASELINES: Mapping[str, Callable[[Configuration, Base], float]] = {

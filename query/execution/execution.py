@@ -135,6 +135,14 @@ class Steady:
 
 
 @frozen
+class Exchange:
+    """The exchange of a training's processes in a scope: the bytes that each of them gives to collectives."""
+
+    sent_bytes: float
+    processes: float
+
+
+@frozen
 class Ends:
     """A source of error of a framework's predictions: the scenarios of the two ends of its 90 % range."""
 
@@ -180,6 +188,9 @@ class Planner:
     micro_batches: Callable[[duckdb.DuckDBPyConnection, Execution], MicroBatches | None] | None = None
     """The run file, a scope of it → the batches of its stream; None if it has none, or does other work for the most
     part."""
+    exchange: Callable[[duckdb.DuckDBPyConnection, Execution], Exchange | None] | None = None
+    """The run file, a scope of it → the exchange of its processes in collectives; None if they do not, or if bytes were
+    not recorded."""
     shown_slots: Callable[[int | None, Mapping[str, str]], int | None] = lambda slots, _properties: slots
     """(most slots of a worker, properties) → slots as the user counts them, 0 if the slots of tasks are unknown."""
     shown_workers: Callable[[int, Mapping[str, str]], int] = lambda workers, _properties: workers
@@ -268,6 +279,8 @@ class Execution:
     """The steady interval of a stream, if the scope's measure is the latency of a record or the throughput."""
     micro_batches: MicroBatches | None = None
     """The batches of a stream, if the framework processes it in batches."""
+    exchange: Exchange | None = None
+    """The exchange of a training's processes, if it was recorded."""
     title: str = ""
     """The framework's name for readers."""
     planner: Planner = field(default_factory=Planner)

@@ -18,7 +18,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from crystalperf.indexes.errors import SettingError
 from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import NET, Resource, with_other
 from crystalperf.query.execution.execution import Execution, Steady
@@ -35,7 +34,7 @@ from crystalperf.query.predict.scenario_replay import (
     replay_baseline,
 )
 from crystalperf.query.results.answers import Prediction, StagePrediction
-from crystalperf.query.results.assumptions import Assumption, BetweenEnds, CacheMisses, NoInterval, OtherPredictor
+from crystalperf.query.results.assumptions import Assumption, BetweenEnds, CacheMisses, NoInterval
 from crystalperf.query.results.refusals import (
     BandwidthUnknown,
     Refusal,
@@ -51,9 +50,8 @@ from crystalperf.query.simulate.caching import (
     with_memory_capacity,
 )
 from crystalperf.query.simulate.replay import Replayed
-from crystalperf.query.simulate.transfers import MODEL, Physics
+from crystalperf.query.simulate.transfers import MODEL, PAPER, Physics
 from crystalperf.query.simulate.warmup import NOTICED as COLD_NOTICED
-from crystalperf.query.trace.plugins import entries
 from crystalperf.query.trace.records import Floats
 
 CAPACITY_FACTOR = 1.15
@@ -160,7 +158,7 @@ def predict(
     return replace(
         known,
         predicted_ms=predicted,
-        work_ratio=_work_ratio(execution, scenario),
+        work_ratio=work_ratio(execution, scenario),
         resource_ms={} if parts_ms is None else dict(zip(with_other(execution.names), parts_ms.tolist(), strict=True)),
         stages=estimate.stages,
         assumptions=(*assumed, NoInterval(unsure)) if unsure else assumed,
@@ -345,30 +343,18 @@ def _times(stages: tuple[StagePrediction, ...], factor: float) -> tuple[StagePre
     )
 
 
-def predicted_by(name: str, execution: Execution, scenario: Scenario, base: SharedBaseline) -> Prediction:
-    """The prediction of a predictor plug-in for a scope in a scenario, ms; without an interval.
+def replay_ms(execution: Execution, scenario: Scenario, physics: Physics = PAPER) -> float:
+    """The runtime of a scope in a scenario by the replay with these terms, ms; tasks stay as recorded.
 
-    Raises SettingError if there is no predictor of that name.
+    Raises RefusedError.
     """
-    known = entries("predictors")
-    if name not in known:
-        if not known:
-            raise SettingError(f"'{name}' is not a predictor; no installed package provides one")
-        raise SettingError(f"'{name}' is not a predictor; known are {', '.join(known)}")
-    return Prediction(
-        scope=execution.scope.text,
-        measure=execution.measure,
-        setting=scenario.describe(),
-        runtime_ms=execution.runtime_ms,
-        replayed_ms=base.replayed.makespan_ms,
-        predicted_ms=float(known[name](replace(execution, recorded=scenario.recorded), scenario)),
-        work_ratio=_work_ratio(execution, scenario),
-        assumptions=(OtherPredictor(name),),
-        words=execution.words,
-    )
+    answer = predict(execution, scenario, replans=False, physics=physics, path=False)
+    if answer.predicted_ms is None:
+        raise RefusedError(answer.refused[0])
+    return answer.predicted_ms
 
 
-def _work_ratio(execution: Execution, scenario: Scenario) -> float:
+def work_ratio(execution: Execution, scenario: Scenario) -> float:
     """The factor on the recorded work in a scenario: in training, each worker has a batch of its own."""
     return scenario.ratio("input") * (scenario.ratio("workers") if execution.measure == "step time" else 1.0)
 

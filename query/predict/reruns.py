@@ -29,13 +29,18 @@ class Compared:
     seen: Observation
 
 
+def check_framework(base: Execution, other: Execution, name: str) -> None:
+    """Raise InputError if another run is of another framework than the recorded run."""
+    if other.words.framework != base.words.framework:
+        raise InputError(f"{name}: a run of {other.title}, but the recorded run is one of {base.title}")
+
+
 def differences(base: Execution, other: Execution, name: str, stated: Iterable[str]) -> list[str]:
     """The settings, KEY=VALUE, by which another run differs from the recorded run.
 
     `stated` are the user's own settings, which win.  Raises InputError if the other run is not of the same job.
     """
-    if other.words.framework != base.words.framework:
-        raise InputError(f"{name}: a run of {other.title}, but the recorded run is one of {base.title}")
+    check_framework(base, other, name)
     had, has = (float(each.volumes.input.sum()) for each in (base, other))
     if abs(has - had) > SAME_INPUT * had:
         raise InputError(

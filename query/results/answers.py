@@ -599,6 +599,46 @@ class Prediction(Tabular):
         return self.predicted_ms is not None or (self.stream is not None and self.stream.max_per_s is not None)
 
 
+@dataclass(frozen=True)
+class LabError:
+    """The absolute errors of a predictor in the lab, on runs of the framework that differ in the same setting.
+
+    `changed` is that setting, or `several`; `median_ratio` and `p90_ratio` are of `predictions` of them, and 9 of 10
+    errors are at most `p90_ratio`.
+    """
+
+    changed: str
+    predictions: int
+    median_ratio: float
+    p90_ratio: float
+
+
+@dataclass(frozen=True)
+class NamedPrediction:
+    """A predictor by its name, the publication that it is from, its prediction, and its errors in the lab, None if
+    the lab has none for such a change."""
+
+    predictor: str
+    source: str
+    prediction: Prediction
+    lab: LabError | None = None
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """The predictions of all predictors for one scenario, CrystalPerf's own first; `runtime_ms` is as recorded.
+
+    Only CrystalPerf's own has an interval.
+    """
+
+    scope: str
+    measure: str
+    setting: str
+    runtime_ms: float
+    predictions: tuple[NamedPrediction, ...]
+    words: Words = field(default_factory=Words)
+
+
 @dataclass(frozen=True, repr=False)
 class Sweep(Tabular):
     """One prediction per listed value, in the order given.

@@ -22,10 +22,19 @@ class Assumption(Kind):
 
 @frozen
 class OtherPredictor(Assumption):
-    """The model of another package, by its name, made the prediction; it has no interval."""
+    """Another predictor than CrystalPerf's own, by its name, made the prediction; it has no interval."""
 
     kind: ClassVar[str] = "other-predictor"
     predictor: str
+
+
+@frozen
+class NoTerm(Assumption):
+    """A predictor has no term for these settings, by the user's words, so that they change nothing."""
+
+    kind: ClassVar[str] = "no-term"
+    predictor: str
+    settings: tuple[str, ...]
 
 
 @frozen

@@ -59,6 +59,80 @@ class RecordedValueUnknown(Refusal):
 
 
 @frozen
+class PredictorNotForRun(Refusal):
+    """A predictor, by its name, has terms for these kinds of runs only, and the run is of another `kind_of_run`."""
+
+    kind: ClassVar[str] = "predictor-not-for-run"
+    predictor: str
+    kinds: tuple[str, ...]
+    kind_of_run: str
+
+
+@frozen
+class PredictorNeedsRuns(Refusal):
+    """A predictor needs at least `least` other runs of the job, and `given` are given."""
+
+    kind: ClassVar[str] = "predictor-needs-runs"
+    predictor: str
+    least: int
+    given: int
+
+    @property
+    def remedy(self) -> Remedy:
+        return Remedy("name other runs")
+
+
+@frozen
+class RunsAlike(Refusal):
+    """A predictor is fitted to runs that all have the same `what`, slots or input, and the scenario changes it."""
+
+    kind: ClassVar[str] = "runs-alike"
+    predictor: str
+    what: str
+
+    @property
+    def remedy(self) -> Remedy:
+        return Remedy("name other runs")
+
+
+@frozen
+class UsefulTimeUnknown(Refusal):
+    """A predictor needs the useful time of a stream's stations, and none was recorded."""
+
+    kind: ClassVar[str] = "useful-time-unknown"
+    predictor: str
+
+
+@frozen
+class ExchangeUnknown(Refusal):
+    """A predictor needs the bytes that the processes of a training exchange, and the trace has none."""
+
+    kind: ClassVar[str] = "exchange-unknown"
+    predictor: str
+
+
+@frozen
+class BandwidthNotStated(Refusal):
+    """A predictor needs the recorded bandwidth of a device, by its `setting`, and it is unknown."""
+
+    kind: ClassVar[str] = "bandwidth-not-stated"
+    predictor: str
+    setting: str
+
+    @property
+    def remedy(self) -> Remedy:
+        return Remedy("state a setting", {"setting": self.setting})
+
+
+@frozen
+class LatencyNotPredicted(Refusal):
+    """A predictor, by its name, gives the highest rate of a stream and no time of a record."""
+
+    kind: ClassVar[str] = "latency-not-predicted"
+    predictor: str
+
+
+@frozen
 class RerunNotPredicted(Refusal):
     """Another run of the job whose scenario has no prediction for `refusals`, or no interval where there are none."""
 

@@ -648,9 +648,10 @@ def most_sentence(stream: StreamPrediction, vocabulary: Vocabulary, resources: S
             f" {who} saturates first{_with(stream.limit_resource, resources)}. It may be higher, because records take"
             " longer at a low rate."
         )
+    spread = f", 90 % range {counted_digits(low)} to {counted_digits(high)}" if stream.max_per_s_interval else ""
     return (
-        f"Highest rate: {per_second(stream.max_per_s)}{before}, 90 % range {counted_digits(low)} to"
-        f" {counted_digits(high)}; {who} saturates first{_with(stream.limit_resource, resources)}."
+        f"Highest rate: {per_second(stream.max_per_s)}{before}{spread}; {who} saturates"
+        f" first{_with(stream.limit_resource, resources)}."
     )
 
 

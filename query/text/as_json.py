@@ -35,6 +35,7 @@ from crystalperf.query.results.answers import (
     Header,
     OperatorTime,
     Prediction,
+    Predictions,
     Profiled,
     StageFacts,
     Sweep,
@@ -63,6 +64,7 @@ from crystalperf.query.text.tuning import fragment
 Answer = (
     Debug
     | Prediction
+    | Predictions
     | Sweep
     | Advice
     | Choice
@@ -81,6 +83,7 @@ Answer = (
 KINDS: Mapping[type, str] = {
     Debug: "debug",
     Prediction: "prediction",
+    Predictions: "predictions",
     Sweep: "sweep",
     Advice: "advice",
     Choice: "choice",

@@ -20,6 +20,11 @@ def other_predictor(assumed: kinds.OtherPredictor, _words: Words) -> str:
     return f"the prediction is from {assumed.predictor}, which gives no interval"
 
 
+@CORE.of(kinds.NoTerm)
+def no_term(assumed: kinds.NoTerm, _words: Words) -> str:
+    return f"{assumed.predictor} has no term for {', '.join(assumed.settings)}, which changes nothing in its prediction"
+
+
 @CORE.of(kinds.NoInterval)
 def no_interval(assumed: kinds.NoInterval, _words: Words) -> str:
     return f"no reruns have checked predictions of {', '.join(assumed.settings)}, so there is no interval"

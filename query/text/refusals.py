@@ -5,6 +5,7 @@ from __future__ import annotations
 from crystalperf.query.results import refusals as kinds
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.sentences import CORE, texts_of
+from crystalperf.query.trace.amounts import counted
 
 _MIB = 2**20
 
@@ -20,6 +21,49 @@ def invalid_question(refusal: kinds.InvalidQuestion, _words: Words) -> str:
 @CORE.of(kinds.RecordedValueUnknown)
 def recorded_value_unknown(refusal: kinds.RecordedValueUnknown, _words: Words) -> str:
     return f"the recorded value of {refusal.setting} is unknown"
+
+
+@CORE.of(kinds.PredictorNotForRun)
+def predictor_not_for_run(refusal: kinds.PredictorNotForRun, _words: Words) -> str:
+    names = {"batch": "jobs that end", "training": "trainings", "stream": "streams"}
+    return (
+        f"{refusal.predictor} predicts {' and '.join(names[each] for each in refusal.kinds)} only, and the run is a"
+        f" {refusal.kind_of_run if refusal.kind_of_run != 'batch' else 'job that ends'}"
+    )
+
+
+@CORE.of(kinds.PredictorNeedsRuns)
+def predictor_needs_runs(refusal: kinds.PredictorNeedsRuns, _words: Words) -> str:
+    return (
+        f"{refusal.predictor} is fitted to runs of the job and needs at least {counted(refusal.least, 'other run')};"
+        f" {refusal.given or 'none'} {'is' if refusal.given < 2 else 'are'} given"
+    )
+
+
+@CORE.of(kinds.RunsAlike)
+def runs_alike(refusal: kinds.RunsAlike, words: Words) -> str:
+    what = f"number of {words.vocabulary.slots}" if refusal.what == "slots" else "size of input"
+    return f"all runs have the same {what}, so {refusal.predictor} cannot fit its effect"
+
+
+@CORE.of(kinds.UsefulTimeUnknown)
+def useful_time_unknown(refusal: kinds.UsefulTimeUnknown, _words: Words) -> str:
+    return f"{refusal.predictor} needs busy times of the stream, and none were recorded"
+
+
+@CORE.of(kinds.ExchangeUnknown)
+def exchange_unknown(refusal: kinds.ExchangeUnknown, _words: Words) -> str:
+    return f"{refusal.predictor} needs the bytes of collectives between processes, and the run has none"
+
+
+@CORE.of(kinds.BandwidthNotStated)
+def bandwidth_not_stated(refusal: kinds.BandwidthNotStated, words: Words) -> str:
+    return f"{refusal.predictor} needs the recorded {refusal.setting} bandwidth of each {words.vocabulary.worker}"
+
+
+@CORE.of(kinds.LatencyNotPredicted)
+def latency_not_predicted(refusal: kinds.LatencyNotPredicted, _words: Words) -> str:
+    return f"{refusal.predictor} gives rates only"
 
 
 @CORE.of(kinds.RerunNotPredicted)

@@ -4,7 +4,8 @@ crystalperf.frameworks   a query.frameworks.Framework
 crystalperf.annotators   (class name, method) of a frame → its Role, or None; called after the framework's own
 crystalperf.schedulers   (settings of the run) → query.execution.scheduling.Policy; by the name that the run gives its
                          scheduler
-crystalperf.predictors   (execution, scenario) → runtime in ms; by the name in the request
+crystalperf.predictors   (execution, scenario) → runtime in ms, or a query.predict.predictor.Predictor; by the name in
+                         the request
 
 A plugin that cannot be loaded is left out and reported by broken(), so that the others still work.
 """

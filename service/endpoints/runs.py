@@ -155,7 +155,7 @@ _LIST = {
     },
     "required": ["runs", "total", "offset", "limit"],
 }
-_PREDICTION = {"oneOf": [reference("prediction"), reference("sweep")]}
+_PREDICTION = {"oneOf": [reference("prediction"), reference("sweep"), reference("predictions")]}
 _QUERY = (
     Parameter(
         "set", "what to change, such as cores=2x; a list of values returns one prediction for each", several=True
@@ -165,7 +165,7 @@ _QUERY = (
     Parameter(
         "replan", "repartition the work for the new number of slots, as the framework would", "boolean", default=True
     ),
-    Parameter("predictor", "the model of another package instead of the built-in one", default=""),
+    Parameter("predictor", "the name of another model, or all for all of them side by side", default=""),
 )
 
 ROUTES = (
