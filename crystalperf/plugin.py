@@ -7,6 +7,8 @@ from crystalperf.indexes.resources import Resource
 from crystalperf.indexes.schema import Table
 from crystalperf.indexes.schema import read as tables_of
 from crystalperf.query.execution.dag import Barriers
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.scenario import Scenario, tasks_of
 from crystalperf.query.execution.scheduling import Policy, Waiting, by_rank, fair_share
 from crystalperf.query.frameworks import (
     Advisor,
@@ -39,6 +41,7 @@ from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.remarks import Remark
 from crystalperf.query.results.sentences import Sentences
 from crystalperf.query.results.words import Words
+from crystalperf.query.simulate.repartition import with_tasks
 from crystalperf.query.trace.contract import Bounds, Edge, Scope, Stage, Task, Trace, Worker, of_rows
 from crystalperf.query.trace.records import Problem, Problems
 from crystalperf.query.trace.validate import validate
@@ -54,6 +57,7 @@ __all__ = [
     "Candidate",
     "Comparer",
     "Edge",
+    "Execution",
     "Finding",
     "Frames",
     "Framework",
@@ -81,6 +85,7 @@ __all__ = [
     "Resource",
     "Role",
     "Saving",
+    "Scenario",
     "Scope",
     "Sentences",
     "SettingChange",
@@ -102,5 +107,7 @@ __all__ = [
     "of_rows",
     "pieces",
     "tables_of",
+    "tasks_of",
     "validate",
+    "with_tasks",
 ]
