@@ -31,7 +31,7 @@ COMPRESSION = [
 
 
 def main(folder: Path) -> None:
-    """Print predicted against measured seconds: of the run, and of its reduce phase alone."""
+    """Print predicted against measured seconds: of the run, and of each of its phases."""
     runs = {each.name[:-9]: profiled(each) for each in sorted(folder.rglob("*_conf.xml"))}
     runs = {name.partition("_job_")[2]: run for name, run in runs.items()}
     print("| job | id | measured [s] | unchanged run replayed [s] |")
@@ -46,8 +46,9 @@ def main(folder: Path) -> None:
         answer = runs[before].predict(tasks=str(reducers))
         change = f"{same_reducers(runs[before])} → {reducers}"
         row(name, change, "run", answer.runtime_ms, answer.predicted_ms, same[after].runtime_ms)
-        (was,), (became,) = ([one for one in each.stages if one.name == "reduce"] for each in (answer, same[after]))
-        row(name, change, "reduce", was.recorded_ms, was.predicted_ms, became.recorded_ms)
+        for part in ("map", "reduce"):
+            (was,), (became,) = ([one for one in each.stages if one.name == part] for each in (answer, same[after]))
+            row(name, change, part, was.recorded_ms, was.predicted_ms, became.recorded_ms)
     print("\n| job | without compression [s] | with [s] | change |")
     print("|---|---|---|---|")
     for name, before, after in COMPRESSION:

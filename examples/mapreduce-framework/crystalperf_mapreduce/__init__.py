@@ -1,7 +1,8 @@
 """Support for Hadoop MapReduce in CrystalPerf.
 
 files.py    recognises job histories and configurations, and groups those of one job
-history.py  reads both formats of histories: text (Hadoop 0.20 and 1) and Avro's JSON (Hadoop 2 and 3)
+history.py  reads histories: text (Hadoop 0.20 and 1), Avro's JSON (2) and its binary format (3)
+avro.py     decodes Avro's binary format
 trace.py    converts task attempts to the trace that CrystalPerf analyzes
 planning.py another number of reducers, and assumptions of predictions
 """

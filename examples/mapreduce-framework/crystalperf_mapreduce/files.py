@@ -1,7 +1,8 @@
 """Recognises job histories and job configurations, by their content, and groups those of one job.
 
-Hadoop 0.20 and 1 write text, one event per line; 2 and 3 write Avro's JSON, with its schema in the second line.  The
-configuration of a job is an XML file with the same job id in its name, which is the only place where it has it.
+Hadoop 0.20 and 1 write text, one event per line; 2 writes Avro's JSON and 3 its binary format by default, both with
+their schema in the second line.  The configuration of a job is an XML file with the same job id in its name, which is
+the only place where it has it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def recognise(head: Head) -> LogPart | None:
     text = head.text.lstrip()
     if text.startswith(b"Meta VERSION=") and b"JOBID=" in text:
         kind = TEXT
-    elif text.startswith(b"Avro-Json") and _EVENTS_NAMESPACE in text:
+    elif text.startswith((b"Avro-Json", b"Avro-Binary")) and _EVENTS_NAMESPACE in text:
         kind = AVRO
     elif b"<configuration>" in text[:1000] and b"<name>mapred" in text:
         kind = CONF

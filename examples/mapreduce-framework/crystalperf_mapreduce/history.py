@@ -1,8 +1,8 @@
-"""Reads job histories of both formats to the same values: a job and its task attempts.
+"""Reads job histories of three formats to the same values: a job and its task attempts.
 
 A line of the text format is a kind of event and KEY="VALUE" pairs with escaped dots, quotes and equal signs; it ends
-with a dot.  Counters are {(group)(its name)[(counter)(its name)(value)]…}….  The events of Avro's JSON have the same
-facts under other names.
+with a dot.  Counters are {(group)(its name)[(counter)(its name)(value)]…}….  The events of Avro, in JSON or
+binary, have the same facts under other names.
 """
 
 from __future__ import annotations
@@ -11,10 +11,15 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 from xml.etree import ElementTree
 
 from crystalperf.plugin import LogFile, Part, Problems, lines, pieces
+from crystalperf_mapreduce.avro import Decoder
+
+BINARY = b"Avro-Binary"
+"""Begin of a history in Avro's binary format."""
 
 _PAIR = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _ESCAPED = re.compile(r"\\(.)")
@@ -62,21 +67,45 @@ class Job:
 def read(log: LogFile, problems: Problems) -> Job:
     """The job of a history, its first part; other parts are configurations.  Damaged lines are counted."""
     job = Job()
+    begin = b"".join(islice(pieces(log.parts[0], Problems()), 2))  # the first may have a few bytes only
+    if begin.startswith(BINARY):
+        _binary(job, b"".join(pieces(log.parts[0], problems)), log.origin, problems)
+    else:
+        _lines(job, log, problems)
+    for part in log.parts[1:]:
+        job.conf = {**job.conf, **_configuration(part, problems)}
+    return job
+
+
+def _lines(job: Job, log: LogFile, problems: Problems) -> None:
     for number, line in enumerate(lines(LogFile(log.origin, log.parts[:1]), problems), 1):
         text = line.decode("utf-8", errors="replace")
         try:
-            if text.startswith('{"type":"record"') or text.startswith("Avro-Json"):
+            if text.startswith("Avro-Json"):
                 job.is_text = False
-            elif text.startswith("{"):
-                _avro(job, json.loads(text))
+            elif not job.is_text:
+                event = json.loads(text)
+                if "event" in event:  # the first is their schema
+                    _avro(job, event["type"], _plain(event["event"]))
             else:
                 _text(job, text)
         except (ValueError, KeyError, TypeError, AttributeError):
             meaning = "a line is not an event of a job history"
             problems.add("damaged line", "error", log.origin, f"line {number}", meaning)
-    for part in log.parts[1:]:
-        job.conf = {**job.conf, **_configuration(part, problems)}
-    return job
+
+
+def _binary(job: Job, content: bytes, origin: str, problems: Problems) -> None:
+    """The events after the line of the format and that of their schema."""
+    job.is_text = False
+    events = None
+    try:
+        _, schema, rest = content.split(b"\n", 2)
+        events = Decoder(json.loads(schema), rest)
+        for event in events.values():
+            _avro(job, event["type"], event["event"])
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        place = None if events is None else f"byte {len(content) - len(rest) + events.at}"
+        problems.add("damaged history", "error", origin, place, "the history is read up to this place")
 
 
 def _configuration(part: Part, problems: Problems) -> dict[str, str]:
@@ -120,11 +149,10 @@ def _whole(facts: Mapping[str, str], key: str, default: int | None) -> int | Non
     return int(facts[key]) if facts.get(key) else default
 
 
-# Avro's JSON --------------------------------------------------------------------------------------------------------
+# Avro ---------------------------------------------------------------------------------------------------------------
 
 
-def _avro(job: Job, line: Mapping[str, Any]) -> None:
-    kind, facts = line["type"], next(iter(line["event"].values()))
+def _avro(job: Job, kind: str, facts: Mapping[str, Any]) -> None:
     if kind == "JOB_SUBMITTED":
         job.job_id, job.name, job.submitted = facts["jobid"], facts["jobName"], facts["submitTime"]
     elif kind == "JOB_INITED":

@@ -50,7 +50,7 @@ class MapsMeasured(Assumption):
 
 @SENTENCES.of(WorkRespread)
 def work_respread(assumed: WorkRespread, _words: Words) -> str:
-    return f"{assumed.after} reducers have equal parts of the work of the {assumed.before} recorded ones"
+    return f"the recorded work of reducers is spread evenly over {assumed.after} of them instead of {assumed.before}"
 
 
 @SENTENCES.of(MapsMeasured)
@@ -82,12 +82,12 @@ def replan(execution: Execution, scenario: Scenario, wanted: bool) -> Planned | 
         if count != recorded[number]:
             counts[number] = count
             if stage.name == "reduce":
-                assumed.append(WorkRespread(int(recorded[number]), count))
+                assumed.append(WorkRespread(int(execution.properties[REDUCERS]), count))
     return Planned(with_tasks(execution, counts) if counts else execution, tuple(assumed))
 
 
 def assumptions(_connection: Any, execution: Execution) -> list[Assumption]:
-    """What a history does not state."""
+    """The assumption that a history without times of copies needs."""
     early = int(execution.properties.get(EARLY, "0"))
     return [MapsMeasured(early)] if early else []
 

@@ -174,10 +174,11 @@ def _task(number: int, attempt: Attempt, phases: Phases, nodes: int) -> Task:
     launch, finish, has = _launch(phases), phases[-1][2], attempt.counters
     lasting = {phase: end - start for phase, start, end in phases if phase != "wait"}
     cpu = min(float(has.get("CPU_MILLISECONDS", 0)), finish - launch)
-    likely = {"net": lasting.get("shuffle", 0.0), "disk": lasting.get("sort", 0.0) + lasting.get("merge", 0.0)}
-    share = min(1.0, (finish - launch - cpu) / max(sum(likely.values()), 1.0))
     shuffled = has.get("REDUCE_SHUFFLE_BYTES")
     far = None if shuffled is None else round(shuffled * (1 - 1 / nodes))
+    net = lasting.get("shuffle", 0.0) if far is None or far else 0.0
+    likely = {"net": net, "disk": lasting.get("sort", 0.0) + lasting.get("merge", 0.0)}
+    share = min(1.0, (finish - launch - cpu) / max(sum(likely.values()), 1.0))
     is_map = attempt.kind == "map"
     return Task(
         number, phase_id(attempt.kind), attempt.tracker or "unknown", launch, finish,

@@ -42,7 +42,7 @@ from crystalperf.plugin import (
 _PROCESS = re.compile(rb'"tid": ?"(?:worker|driver):[0-9a-f]{20,}"')
 
 SERVICE = Resource("service", "remote service", "service", "speed", shared_by="nobody")
-"""What tasks wait for in a span of the user, `with ray._private.profiling.profile("service")`."""
+"""The server that tasks wait for in a span of the user, `with ray._private.profiling.profile("service")`."""
 
 RESOURCES = {
     **{name: name for name in ("service", "cpu", "disk", "net")},  # spans of the user with the name of a resource
