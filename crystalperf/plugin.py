@@ -52,6 +52,7 @@ from crystalperf.query.results.refusals import (
 from crystalperf.query.results.remarks import Remark
 from crystalperf.query.results.sentences import Sentences
 from crystalperf.query.results.words import Words
+from crystalperf.query.simulate.repartition import with_tasks
 from crystalperf.query.simulate.transfers import PAPER, Physics
 from crystalperf.query.trace.contract import Bounds, Edge, Scope, Stage, Task, Trace, Worker, of_rows
 from crystalperf.query.trace.records import Floats, Problem, Problems
@@ -135,4 +136,5 @@ __all__ = [
     "tables_of",
     "tasks_of",
     "validate",
+    "with_tasks",
 ]

@@ -1,0 +1,89 @@
+"""Compare predictions with public reruns: `python score.py FOLDER`, the folder of the unpacked archive.
+
+manifest.toml has the address and the hash of the archive.  Its licence is academic, so the project has no copy of it.
+"""
+
+from __future__ import annotations
+
+import glob
+import sys
+from pathlib import Path
+from tempfile import mkdtemp
+
+import crystalperf as cp
+
+RERUNS = [
+    ("link graph", "201102170213_0044", "201102170213_0288", 120),
+    ("link graph", "201102170213_0288", "201102170213_0044", 27),
+    ("co-occurrence", "201102151322_0202", "201102151322_0201", 27),
+    ("co-occurrence", "201102151322_0201", "201102151322_0202", 1),
+]
+"""Two runs of one job, and the reducers of the second."""
+
+COMPRESSION = [
+    ("co-occurrence, map outputs", "201102151322_0077", "201102151322_0076"),
+    ("co-occurrence, outputs", "201102151322_0076", "201102151322_0078"),
+    ("word count, map outputs", "201102151322_0149", "201102151322_0148"),
+    ("link graph, map outputs", "201102170213_0044", "201102170213_0043"),
+    ("join, outputs", "201102151322_0328", "201102151322_0330"),
+]
+"""Runs of one job without and with compression; no setting predicts it."""
+
+
+def main(folder: Path) -> None:
+    """Print predicted against measured seconds: of the run, and of each of its phases."""
+    runs = {each.name[:-9]: profiled(each) for each in sorted(folder.rglob("*_conf.xml"))}
+    runs = {name.partition("_job_")[2]: run for name, run in runs.items()}
+    print("| job | id | measured [s] | unchanged run replayed [s] |")
+    print("|---|---|---|---|")
+    same = {job: run.predict(workers="2x") for job, run in runs.items()}
+    for job, answer in same.items():
+        replayed = f"{answer.replayed_ms / 1e3:.0f} ({off(answer.replayed_ms, answer.runtime_ms)})"
+        print(f"| {runs[job].sql('SELECT name FROM runs').rows[0][0]} | {job[-4:]} | {seconds(answer)} | {replayed} |")
+    print("\n| job | reducers | part | recorded [s] | predicted [s] | measured [s] | error |")
+    print("|---|---|---|---|---|---|---|")
+    for name, before, after, reducers in RERUNS:
+        answer = runs[before].predict(tasks=str(reducers))
+        change = f"{same_reducers(runs[before])} → {reducers}"
+        row(name, change, "run", answer.runtime_ms, answer.predicted_ms, same[after].runtime_ms)
+        for part in ("map", "reduce"):
+            (was,), (became,) = ([one for one in each.stages if one.name == part] for each in (answer, same[after]))
+            row(name, change, part, was.recorded_ms, was.predicted_ms, became.recorded_ms)
+    print("\n| job | without compression [s] | with [s] | change |")
+    print("|---|---|---|---|")
+    for name, before, after in COMPRESSION:
+        change = off(same[after].runtime_ms, same[before].runtime_ms)
+        print(f"| {name} | {seconds(same[before])} | {seconds(same[after])} | {change} |")
+
+
+def profiled(conf: Path) -> cp.Run:
+    """The run of the history next to a configuration."""
+    history = next(conf.parent.glob(f"{glob.escape(conf.name.removesuffix('_conf.xml'))}_[!c]*"))
+    return cp.profile([history, conf], output=Path(mkdtemp()) / "run.duckdb")
+
+
+def same_reducers(run: cp.Run) -> int:
+    """The reducers of a run that succeeded."""
+    query = "SELECT count(*) FROM tasks WHERE stage_id = 'tasks:reduce' AND status = 'succeeded'"
+    return int(run.sql(query).rows[0][0])
+
+
+def seconds(answer: cp.Prediction) -> str:
+    """The recorded runtime."""
+    return f"{answer.runtime_ms / 1e3:.0f}"
+
+
+def off(predicted_ms: float, measured_ms: float) -> str:
+    """The difference in per cent of the measured time."""
+    return f"{100 * (predicted_ms / measured_ms - 1):+.0f} %"
+
+
+def row(name: str, change: str, part: str, was_ms: float, predicted_ms: float | None, measured_ms: float) -> None:
+    """Print a prediction next to its rerun."""
+    assert predicted_ms is not None
+    times = " | ".join(f"{each / 1e3:.0f}" for each in (was_ms, predicted_ms, measured_ms))
+    print(f"| {name} | {change} | {part} | {times} | {off(predicted_ms, measured_ms)} |")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
