@@ -62,10 +62,8 @@ def report(texts: Path) -> None:
     for name in ("all", *INDEXES):
         rows = known & ((sets == name) | (name == "all"))
         for mix, weighted in (("as drawn", None), ("natural", weights[rows])):
-            its = score(shares[rows], labels[rows], weighted)
-            figures = (
-                f"{100 * its.accuracy:.1f} | {100 * its.macro_f1:.1f} | {its.calibration_error:.3f} | {its.brier:.3f}"
-            )
+            found = score(shares[rows], labels[rows], weighted)
+            figures = f"{100 * found.accuracy:.1f} | {100 * found.macro_f1:.1f} | {found.calibration_error:.3f} | {found.brier:.3f}"
             print(f"| {name} | {rows.sum()} | {mix} | {figures} |")
 
 
