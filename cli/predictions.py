@@ -115,7 +115,7 @@ def prediction_text(header: Header, prediction: Prediction) -> str:
             page.paragraph(f"Latency: unknown, because {'; '.join(texts_of(prediction.refused, prediction.words))}.")
     if prediction.interval_ms:
         page.paragraph(f"9 of 10 reruns would take {_range(prediction.interval_ms, unit)} {unit.name}.")
-    if prediction.stages:  # other predictors have neither these nor a replay
+    if prediction.stages or not by_other:  # other models have neither stages nor a replay
         page.paragraph(replay_sentence(prediction.replayed_ms, prediction.runtime_ms, unit))
         _learned(page, prediction, unit)
         _stages(page, header, prediction, unit)
