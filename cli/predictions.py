@@ -11,6 +11,7 @@ from crystalperf.cli.remedies import with_remedy
 from crystalperf.cli.text import TimeUnit, change, counted, printable, time_unit
 from crystalperf.query.advise.usual_what_ifs import alike, classify
 from crystalperf.query.advise.verdict import knee_of
+from crystalperf.query.results.assumptions import OtherPredictor
 from crystalperf.query.text.answers import (
     batch_sentence,
     capitalised,
@@ -101,7 +102,8 @@ def prediction_text(header: Header, prediction: Prediction) -> str:
             f"{unit.text(prediction.predicted_ms)} instead of {unit.text(prediction.runtime_ms)}"
             f" ({change(prediction.predicted_ms, prediction.runtime_ms)})"
         )
-    if why := no_effect_sentence(header, prediction, unit):
+    by_other = any(each.kind == OtherPredictor.kind for each in prediction.assumptions)
+    if (why := no_effect_sentence(header, prediction, unit)) and not by_other:
         page.paragraph(printable(why))
     if step := step_sentence(header, prediction):
         page.paragraph(step)
@@ -113,12 +115,10 @@ def prediction_text(header: Header, prediction: Prediction) -> str:
             page.paragraph(f"Latency: unknown, because {'; '.join(texts_of(prediction.refused, prediction.words))}.")
     if prediction.interval_ms:
         page.paragraph(f"9 of 10 reruns would take {_range(prediction.interval_ms, unit)} {unit.name}.")
-    if prediction.stages:  # other predictors have neither
+    if prediction.stages or not by_other:  # other models have neither stages nor a replay
         page.paragraph(replay_sentence(prediction.replayed_ms, prediction.runtime_ms, unit))
         _learned(page, prediction, unit)
         _stages(page, header, prediction, unit)
-    else:
-        page.line()
     listed(page, "Assumed", texts_of(prediction.assumptions, prediction.words))
     return page.text()
 

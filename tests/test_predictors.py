@@ -175,6 +175,7 @@ def predicted(answer: Prediction) -> float:
     return answer.predicted_ms
 
 
+Shell = Callable[..., tuple[int, str, str]]
 BATCH = ("paper", "sparklens", "amdahl", "linear", "monotasks")
 
 
@@ -190,6 +191,17 @@ def test_a_built_in_predictor_is_asked_by_name(demo_log_run: Run, name: str) -> 
 
 def test_crystalperf_is_a_name_too(demo_log_run: Run) -> None:
     assert demo_log_run.predict("cores=2x", predictor="crystalperf") == demo_log_run.predict("cores=2x")
+
+
+def test_the_terminal_says_nothing_about_the_replay_for_another_model(crystalperf: Shell, demo_log_run: Run) -> None:
+    _, own, _ = crystalperf("predict", demo_log_run.path, "--set", "network=1x", "--no-ledger")
+    _, other, _ = crystalperf(
+        "predict", demo_log_run.path, "--set", "network=1x", "--predictor", "linear", "--no-ledger"
+    )
+    assert "critical path" in own
+    assert "Check" in own
+    assert "critical path" not in other
+    assert "Check" not in other
 
 
 def test_settings_without_a_term_are_named(demo_log_run: Run) -> None:
@@ -260,9 +272,6 @@ def test_paleo_predicts_a_training_with_collectives() -> None:
     unstated = run.predict("network=2x", predictor="paleo")
     assert [each.kind for each in unstated.refused] == ["bandwidth-not-stated"]
     assert run.predict("cpu_speed=2x", predictor="amdahl").refused[0].kind == "predictor-not-for-run"
-
-
-Shell = Callable[..., tuple[int, str, str]]
 
 
 def test_the_terminal_compares_them(crystalperf: Shell, demo_log_run: Run) -> None:
