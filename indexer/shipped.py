@@ -63,8 +63,8 @@ def report(texts: Path) -> None:
         rows = known & ((sets == name) | (name == "all"))
         for mix, weighted in (("as drawn", None), ("natural", weights[rows])):
             found = score(shares[rows], labels[rows], weighted)
-            figures = f"{100 * found.accuracy:.1f} | {100 * found.macro_f1:.1f} | {found.calibration_error:.3f} | {found.brier:.3f}"
-            print(f"| {name} | {rows.sum()} | {mix} | {figures} |")
+            percent = f"{100 * found.accuracy:.1f} | {100 * found.macro_f1:.1f}"
+            print(f"| {name} | {rows.sum()} | {mix} | {percent} | {found.calibration_error:.3f} | {found.brier:.3f} |")
 
 
 @report_errors
