@@ -104,7 +104,7 @@ def _listed(durations: list[float], slots: int) -> float:
     return max(ends)
 
 
-def _row(  # noqa: PLR0913 - the columns of the table
+def _row(
     job: str,
     source: str,
     what: str,
@@ -118,9 +118,8 @@ def _row(  # noqa: PLR0913 - the columns of the table
     low, high = bounds or (None, None)
     between = "" if low is None or high is None else f"{low / 1e3:.1f} to {high / 1e3:.1f}"
     error = "" if point is None else f"{100 * (point / rerun - 1):+.0f} %"
-    print(
-        f"| {job} | {source} | {what} | {answer.runtime_ms / 1e3:.1f} | {predicted} | {between} | {rerun / 1e3:.1f} | {error} |"
-    )
+    recorded, measured = f"{answer.runtime_ms / 1e3:.1f}", f"{rerun / 1e3:.1f}"
+    print(f"| {job} | {source} | {what} | {recorded} | {predicted} | {between} | {measured} | {error} |")
 
 
 if __name__ == "__main__":

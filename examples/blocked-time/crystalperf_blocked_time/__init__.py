@@ -69,7 +69,7 @@ Facts = dict[str, str]
 
 @dataclass
 class Log:
-    """What a log says; `parents`, `names` and `states` are by stage, in the order of the log."""
+    """The content of a log; `parents`, `names` and `states` are by stage, in the order of the log."""
 
     description: str = ""
     job: str = "0"
