@@ -146,7 +146,8 @@ def test_a_task_that_overlaps_its_successor_adds_no_slot(tmp_path: Path) -> None
 def test_tasks_without_times_are_a_problem(tmp_path: Path) -> None:
     failed = "2014/05/13 16:53:21: TASK_TYPE=RESULT_TASK STATUS=FETCHFAILED TID=9 STAGE_ID=8 SHUFFLE_ID=0\n"
     trace = read(tmp_path, text() + failed)
-    assert {each.name: each.count for each in trace.problems} == {"task without times": 1, "slots unknown": 1}
+    found = [(each.name, each.severity, each.count) for each in trace.problems]
+    assert found == [("task without times", "data loss", 1), ("slots unknown", "info", 1)]
     assert trace.stages["task_count"].tolist() == [4, 2]
 
 

@@ -125,4 +125,7 @@ def _row(
 if __name__ == "__main__":
     if len(sys.argv) != 2 or not Path(sys.argv[1]).is_dir():
         sys.exit("usage: python score.py FOLDER, a folder with a copy of the repository of manifest.toml")
-    main(Path(sys.argv[1]))
+    try:
+        main(Path(sys.argv[1]))
+    except cp.CrystalPerfError as error:
+        sys.exit(f"{error} (pip install examples/blocked-time adds these logs)")

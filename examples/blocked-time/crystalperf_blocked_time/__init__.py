@@ -160,7 +160,7 @@ def _add(found: Log, facts: Facts, where: str, origin: str, problems: Problems) 
     """Add a task, or a problem if its line lacks a stage or times, as those of failed tasks do."""
     run, stage, start, end = (_whole(facts, name) for name in NEEDED)
     if run is None or stage is None or start is None or end is None or end < start:
-        problems.add("task without times", "warning", origin, where, "a task without its times is left out")
+        problems.add("task without times", "data loss", origin, where, "a task without its times is left out")
         return
     found.parents.setdefault(facts["STAGE_ID"], [])
     found.tasks.append(facts)
