@@ -82,7 +82,7 @@ def of_log(log: LogFile) -> Trace:
         raise InputError(f"{log.origin}: holds no task attempt that ended; give the history of a job that has ended")
     if len(ran) < len(job.attempts):
         meaning = "the history lacks the start or the end of a task attempt, which is left out"
-        problems.add("attempt without end", "warning", log.origin, None, meaning, len(job.attempts) - len(ran))
+        problems.add("attempt without end", "data loss", log.origin, None, meaning, len(job.attempts) - len(ran))
     start = min([each.start for each in ran.values()] + ([] if job.submitted is None else [job.submitted]))
     end = max([each.end for each in ran.values()] + ([] if job.finished is None else [job.finished]))
     phases = _phases(ran, start)
