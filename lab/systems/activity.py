@@ -3,7 +3,7 @@
 The graph follows spark-parser and pag-construction of github.com/strymon-system/snailtrail:
 
 - A worker is the driver or a thread of an executor.  A message goes from the driver to a thread when a task starts, and
-  back when it ends.  What the log does not place (the scheduler delay) is split between the two.
+  back when it ends.  The scheduler delay, of which the log has only the sum, is split between the two.
 - The driver schedules up to a launch, and waits up to a finish.  A thread computes during a task.
 - A gap of a worker waits if a message was sent before it and one received after it, else it is unknown.  A thread
   without tasks has no activities.
@@ -86,8 +86,11 @@ def read(lines: Iterable[str]) -> tuple[list[Task], dict[str, int]]:
 def _task(event: dict[str, Any]) -> Task:
     info, metrics = event["Task Info"], event["Task Metrics"]
     names = ("Executor Deserialize Time", "Executor Run Time", "Result Serialization Time")
-    times = [int(info[name]) * NS_PER_MS for name in ("Launch Time", "Finish Time", "Getting Result Time")]
-    return Task(event["Stage ID"], info["Executor ID"], *times, sum(int(metrics[name]) for name in names) * NS_PER_MS)
+    ran = sum(int(metrics[name]) for name in names)
+    launch, finish, fetched = (
+        int(info[name]) * NS_PER_MS for name in ("Launch Time", "Finish Time", "Getting Result Time")
+    )
+    return Task(event["Stage ID"], info["Executor ID"], launch, finish, fetched, ran * NS_PER_MS)
 
 
 def graph(tasks: Sequence[Task], threads: dict[str, int], split: float = DELAY_SPLIT) -> list[Activity]:

@@ -1,4 +1,4 @@
-"""SnailTrail's critical participation beside our critical path: `python -m lab.systems.participation FOLDER`.
+"""SnailTrail's critical participation next to our critical path: `python -m lab.systems.participation FOLDER`.
 
 FOLDER is a clone of the repository that docs/systems-data.tsv lists for SnailTrail; its event log is read as it is.
 Both are of the time from the first launch of a task to the last finish: SnailTrail's in one window.  Time between our
