@@ -35,6 +35,7 @@ ROOMS: dict[str, set[str]] = {
     "native": {"runs"},
     "streams": {"machine", "runs"},
     "checks": set(),
+    "systems": set(),
     "damage": set(),
     "measure": set(),
 }
