@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import glob
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -86,4 +87,8 @@ def row(name: str, change: str, part: str, was_ms: float, predicted_ms: float | 
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or not Path(sys.argv[1]).is_dir():
+        sys.exit("score.py: give the folder of the unpacked archive (manifest.toml has its address)")
+    if find_spec("crystalperf_mapreduce") is None:
+        sys.exit("score.py: the package is missing; install it first: pip install examples/mapreduce-framework")
     main(Path(sys.argv[1]))

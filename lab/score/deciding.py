@@ -1,7 +1,7 @@
 """Which functions' labels decide the attribution of sampled stacks, and how much of that time two readers confirm.
 
     python -m lab.score.deciding list [FOLDER…] -o functions.jsonl [--batch batch.md]
-    python -m lab.score.deciding keep --functions functions.jsonl --a a.tsv --b b.tsv [--settled c.tsv]
+    python -m lab.score.deciding keep --functions functions.jsonl --a a.tsv --b b.tsv [--agreed c.tsv]
     python -m lab.score.deciding score
 
 A label decides the time of a task's sample if its function is the attributed one, and neither the thread's state nor a
@@ -151,14 +151,14 @@ def joined(
     functions: Sequence[Decider],
     first: Mapping[int, Reading],
     second: Mapping[int, Reading],
-    settled: Mapping[int, Reading],
+    agreed: Mapping[int, Reading],
 ) -> list[Row]:
     """The rows of the functions whose label decides time; readings are by position.  Raises InputError."""
     if first.keys() != second.keys():
         raise InputError(f"only one reader labelled the functions {_some(first.keys() ^ second.keys())}")
     differ = {number for number in first if first[number][0] != second[number][0]}
-    if settled.keys() - differ:
-        raise InputError(f"the readers agree on, or did not read, the functions {_some(settled.keys() - differ)}")
+    if agreed.keys() - differ:
+        raise InputError(f"the readers agree on, or did not read, the functions {_some(agreed.keys() - differ)}")
     hidden = {each for each in first if each >= len(functions) or not functions[each].readable}
     if hidden:
         raise InputError(f"there is no text to read of the functions {_some(hidden)}")
@@ -166,7 +166,7 @@ def joined(
     for number, each in enumerate(functions):
         place = (each.index, each.file, each.first_line, each.qualified_name, each.text_hash, each.ms)
         if number in first:
-            label = settled.get(number, ("", 0))[0] if number in differ else first[number][0]
+            label = agreed.get(number, ("", 0))[0] if number in differ else first[number][0]
             found.append(Row(*place, *first[number], *second[number], label))
         elif each.ms > 0:
             found.append(Row(*place))
@@ -295,8 +295,8 @@ def _percent(part: float, whole: float) -> str:
 
 
 def _keep(given: argparse.Namespace) -> None:
-    settled = read_readings(given.settled) if given.settled else {}
-    rows = joined(read_functions(given.functions), read_readings(given.a), read_readings(given.b), settled)
+    agreed = read_readings(given.agreed) if given.agreed else {}
+    rows = joined(read_functions(given.functions), read_readings(given.a), read_readings(given.b), agreed)
     write_rows(given.table, rows)
 
 
@@ -334,7 +334,7 @@ def _parser() -> argparse.ArgumentParser:
     kept.add_argument("--functions", type=Path, required=True, metavar="FILE", help="the file that `list` wrote")
     for name, what in (("--a", "first"), ("--b", "second")):
         kept.add_argument(name, type=Path, required=True, metavar="FILE", help=f"the {what} reader's lines: {_FORMAT}")
-    kept.add_argument("--settled", type=Path, metavar="FILE", help="labels where they differ, in the same format")
+    kept.add_argument("--agreed", type=Path, metavar="FILE", help="labels where they differ, in the same format")
     scored = commands.add_parser("score", help="compare the indexes with the readings")
     for each in (kept, scored):
         each.add_argument("--table", type=Path, default=TABLE, metavar="FILE", help=f"default {TABLE}")
