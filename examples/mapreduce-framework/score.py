@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import glob
 import sys
-from importlib.util import find_spec
+from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -33,6 +33,9 @@ COMPRESSION = [
 
 def main(folder: Path) -> None:
     """Print predicted against measured seconds: of the run, and of each of its phases."""
+    wanted = {job for _, *jobs in COMPRESSION for job in jobs} | {job for _, *jobs, _ in RERUNS for job in jobs}
+    if missing := sorted(job for job in wanted if not any(folder.rglob(f"*_job_{job}_conf.xml"))):
+        sys.exit(f"{folder}: has no history of job_{missing[0]}; give the unpacked archive (manifest.toml)")
     runs = {each.name[:-9]: profiled(each) for each in sorted(folder.rglob("*_conf.xml"))}
     runs = {name.partition("_job_")[2]: run for name, run in runs.items()}
     print("| job | id | measured [s] | unchanged run replayed [s] |")
@@ -89,6 +92,6 @@ def row(name: str, change: str, part: str, was_ms: float, predicted_ms: float | 
 if __name__ == "__main__":
     if len(sys.argv) != 2 or not Path(sys.argv[1]).is_dir():
         sys.exit("score.py: give the folder of the unpacked archive (manifest.toml has its address)")
-    if find_spec("crystalperf_mapreduce") is None:
+    if "mapreduce" not in entry_points(group="crystalperf.frameworks").names:
         sys.exit("score.py: the package is missing; install it first: pip install examples/mapreduce-framework")
     main(Path(sys.argv[1]))
