@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crystalperf.query import Debug, Header, Prediction, Run, Sweep, Verdict, as_json, open_run, profile
     from crystalperf.query.frameworks.registry import Settings
     from crystalperf.query.page.frontend import Frontend
-    from crystalperf.query.results.answers import Advice, Choice, Offer
+    from crystalperf.query.results.answers import Advice, Choice, Offer, Predictions
     from crystalperf.query.results.comparison import Comparison
     from crystalperf.query.results.ledger import Ledger
     from crystalperf.query.results.page import PageData
@@ -55,6 +55,7 @@ __all__ = [
     "Other",
     "PageData",
     "Prediction",
+    "Predictions",
     "Refusal",
     "Remedy",
     "Rows",
@@ -84,7 +85,7 @@ _WHERE = {
     "crystalperf.query.results.page": ("PageData",),
     "crystalperf.query.sql.rows": ("Rows",),
     "crystalperf.query.text.as_json": ("Answer",),
-    "crystalperf.query.results.answers": ("Advice", "Choice", "Offer"),
+    "crystalperf.query.results.answers": ("Advice", "Choice", "Offer", "Predictions"),
     "crystalperf.query.advise.candidates": ("Candidate",),
     "crystalperf.query.frameworks.registry": ("Settings",),
     "crystalperf.query.results.refusals": ("Refusal",),

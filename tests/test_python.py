@@ -188,8 +188,8 @@ def test_repr_is_short_and_has_the_figures(demo_run: cp.Run) -> None:
     functions = cp.index("python-3.11").functions(limit=2)
     shown: list[tuple[object, str]] = [
         (demo_run, "116.2 s"),
-        (demo_run.debug(), "49.5 of 116.2 s"),
-        (demo_run.verdict(), "49.5 of 116.2 s"),
+        (demo_run.debug(), "49.6 of 116.2 s"),
+        (demo_run.verdict(), "49.6 of 116.2 s"),
         (demo_run.predict("network=10x"), "88.8 s"),
         (demo_run.sweep("network=2x,10x"), "88.8 s"),
         (demo_run.sql("SELECT 17 AS n FROM range(1000)"), "1000"),

@@ -11,6 +11,7 @@ import pytest
 from crystalperf.indexes import Kind, attach, create, open_read_only, resources, tables
 from crystalperf.indexes.content import content_hash
 from crystalperf.indexes.errors import IndexFileError, Remedy
+from crystalperf.indexes.exports import locate
 from crystalperf.indexes.schema import SCHEMA_VERSIONS
 from crystalperf.query.frameworks.registry import frameworks
 from tests.refusals import refused
@@ -68,7 +69,10 @@ def test_the_resources_come_from_the_schema() -> None:
 def test_no_column_holds_source_text() -> None:
     for table in tables("index"):
         for column in table.columns:
-            assert column.name not in ("code", "doc", "text", "source", "documentation")
+            assert column.name not in ("code", "doc", "text", "documentation")
+    with open_read_only(locate("python-3.11"), "index") as connection:
+        origins = connection.execute("SELECT DISTINCT source FROM functions ORDER BY source").fetchall()
+    assert origins == [("measured",), ("model",)]
 
 
 def test_another_schema_version_is_refused(tmp_path: Path) -> None:

@@ -26,8 +26,9 @@ def recorded_value_unknown(refusal: kinds.RecordedValueUnknown, _words: Words) -
 @CORE.of(kinds.PredictorNotForRun)
 def predictor_not_for_run(refusal: kinds.PredictorNotForRun, _words: Words) -> str:
     names = {"batch": "jobs that end", "training": "trainings", "stream": "streams"}
+    predicted = " and ".join(names.get(each, each) for each in refusal.kinds)
     return (
-        f"{refusal.predictor} predicts {' and '.join(names[each] for each in refusal.kinds)} only, and the run is a"
+        f"{refusal.predictor} predicts {predicted} only, and the run is a"
         f" {refusal.kind_of_run if refusal.kind_of_run != 'batch' else 'job that ends'}"
     )
 
