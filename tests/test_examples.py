@@ -44,6 +44,9 @@ RERUNS = (
 )  # fmt: skip
 """Other runs of the job, each by an id of its own."""
 
+ERNEST, REFUSED = "--predictor ernest", "all runs have the same number of slots"
+"""These runs are copies of one, from which Ernest's model learns nothing."""
+
 GATE = "crystalperf gate"
 GATE_CODES = (0, 3, 4)
 
@@ -158,6 +161,8 @@ def test_examples_of_a_document_run_unchanged(user: User, document: str) -> None
         else:
             done = user.types(command.replace("/tmp/traces", str(user.folder / "traces")))
         if command.startswith(GATE) and done.returncode in GATE_CODES:
+            continue
+        if ERNEST in command and done.returncode == 1 and REFUSED in done.stderr:
             continue
         if done.returncode and "needs the extra `indexer`" not in done.stderr:
             failed.append(f"{command}: {done.returncode} {done.stderr or done.stdout}")
