@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
+
 from crystalperf.indexer.labels.reserve import is_reserved
 from crystalperf.indexes.errors import InputError
 from crystalperf.query import Run
