@@ -31,8 +31,13 @@ DOCUMENTS = [
 PROSE = [*DOCUMENTS, "SECURITY.md", *sorted(str(each.relative_to(ROOT)) for each in ROOT.glob("docs/*/*.md"))]
 LOG = "eventlog_v2_app-20261121113629-0000"
 
-ELSEWHERE = ("crystalperf index build jdk-17", "crystalperf collect ", "crystalperf fleet build s3://")
-"""Examples that ask others through the network: the source of the JDK, a running cluster, a store."""
+ELSEWHERE = (
+    "crystalperf index build jdk-17",
+    "crystalperf collect ",
+    "crystalperf fleet build s3://",
+    "crystalperf analyze FOLDER/",
+)
+"""Examples that need others: the source of the JDK, a running cluster, a store, a clone of public data."""
 
 SERVICE = "crystalperf serve"
 SERVED_S = 20
