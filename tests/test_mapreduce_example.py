@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -20,6 +25,9 @@ import crystalperf as cp
 from crystalperf.plugin import InputError, Problems, validate
 from crystalperf.query.frameworks.registry import frameworks
 from crystalperf.query.inputs.discover import discover
+from crystalperf.query.predict import registry
+from crystalperf.query.text.as_json import as_json
+from crystalperf.query.trace import plugins
 from tests.refusals import refused
 
 PACKAGE = Path(__file__).parent.parent / "examples" / "mapreduce-framework"
@@ -293,3 +301,158 @@ def test_a_binary_history_cut_short_is_read_up_to_there(tmp_path: Path) -> None:
     trace = import_module("crystalperf_mapreduce.trace").of_log(discover([path]).applications[0].log)
     assert 0 < len(trace.tasks["task_id"]) < 8
     assert "damaged history" in {each.name for each in trace.problems}
+
+
+# Starfish's model -----------------------------------------------------------------------------------------------------
+
+MAP_PROFILE: dict[str, dict[str, float]] = {
+    "counter": {"MAP_INPUT_BYTES": 1000, "HDFS_BYTES_READ": 1000, "MAP_OUTPUT_RECORDS": 100, "MAP_OUTPUT_BYTES": 2000},
+    "statistic": {"INPUT_PAIR_WIDTH": 10, "MAP_SIZE_SEL": 2, "MAP_PAIRS_SEL": 1},
+    "cost_factor": {
+        "READ_HDFS_IO_COST": 1e6, "MAP_CPU_COST": 2e7, "PARTITION_CPU_COST": 1e7, "SERDE_CPU_COST": 2e7,
+        "SORT_CPU_COST": 1e6, "WRITE_LOCAL_IO_COST": 1e6,
+    },
+    "timing": {"SETUP": 5},
+}  # fmt: skip
+"""A map of 1000 bytes in 100 records, which gives 2000 bytes; costs in ns a byte or a record."""
+
+REDUCE_PROFILE: dict[str, dict[str, float]] = {
+    "counter": {},
+    "statistic": {"REDUCE_SIZE_SEL": 0.5},
+    "cost_factor": {
+        "NETWORK_COST": 1e6, "MERGE_CPU_COST": 1e6, "WRITE_LOCAL_IO_COST": 1e6, "READ_LOCAL_IO_COST": 5e5,
+        "REDUCE_CPU_COST": 1e7, "WRITE_HDFS_IO_COST": 2e6,
+    },
+    "timing": {"CLEANUP": 7},
+}  # fmt: skip
+
+
+def profile_xml(job: str = JOB, maps: int = 4) -> str:
+    """A profile as Starfish's profiler writes it."""
+    found = [f'<?xml version="1.0"?>\n<job_profile id="{job}" num_mappers="{maps}" num_reducers="1">']
+    for name, tasks, values in (("map", maps, MAP_PROFILE), ("reduce", 1, REDUCE_PROFILE)):
+        found.append(f'<{name}_profile id="average" num_tasks="{tasks}">')
+        found += [f'<{kind} key="{key}" value="{value}"/>' for kind, of in values.items() for key, value in of.items()]
+        found.append(f"</{name}_profile>")
+    return "\n".join([*found, "</job_profile>"])
+
+
+@pytest.fixture
+def job() -> Any:
+    return import_module("crystalperf_mapreduce.starfish_job")
+
+
+@pytest.fixture
+def model() -> Any:
+    return import_module("crystalperf_mapreduce.starfish")
+
+
+def profile(job: Any, maps: int = 4) -> Any:
+    return job.profile_of(job.profile_json(ElementTree.fromstring(profile_xml(maps=maps))))
+
+
+def test_phases_are_the_costs_of_what_a_map_and_a_reducer_do(job: Any, model: Any) -> None:
+    (of_map,), of_reducer = profile(job).maps, profile(job).reducers
+    found = model.mapped(of_map, model.Settings(), 1000)
+    assert found.phases == pytest.approx({
+        "setup": 5, "read": 1000, "map": 2000, "collect": 3000, "spill": 100 * math.log(100) + 2000, "merge": 0,
+        "cleanup": 0,
+    })  # fmt: skip
+    assert (found.left_bytes, found.left_records) == (2000, 100)
+    found = model.reduced(of_reducer, model.Settings(), 1, 2000, 100)
+    assert found == pytest.approx({
+        "shuffle": 2000, "sort": 100 + 2000, "setup": 0, "reduce": 1000 + 1000, "write": 2000, "cleanup": 7,
+    })  # fmt: skip
+
+
+def test_a_smaller_sort_buffer_spills_more_and_merges(job: Any, model: Any) -> None:
+    (of_map,) = profile(job).maps
+    conf = model.Settings(sort_mb=1, record_share=0.001, spill_share=0.4, factor=3)  # 26 records of 16 bytes
+    spills = model.spilled(of_map, conf, 2000, 100)
+    assert (spills.count, spills.records, spills.size) == (4, 25, 500)
+    merge = model.final_merge(of_map, conf, spills, 2000, 100)
+    assert (merge.read, merge.written, merge.records) == (3000, 3000, 150)  # two files into one, then three
+
+
+@pytest.mark.parametrize(("files", "first", "merged"), [(10, 10, 0), (11, 2, 2), (12, 3, 3), (19, 10, 10), (20, 2, 12)])
+def test_the_first_merge_leaves_later_ones_full(files: int, first: int, merged: int, model: Any) -> None:
+    assert model.first_merge(files, 10) == first
+    merge = model.simulated([(10, 1)] * files, 10)
+    assert (merge.read, merge.written, merge.spilled) == (10 * merged, 10 * merged, merged)
+
+
+def test_compression_costs_time_and_saves_bytes(job: Any, model: Any) -> None:
+    (of_map,) = profile(job).maps
+    plain, packed = (model.mapped(of_map, model.Settings(compresses_maps=each), 1000) for each in (False, True))
+    assert packed.left_bytes == 0.3 * plain.left_bytes
+    assert plain.phases["spill"] - packed.phases["spill"] == pytest.approx(1400 - 2000 * 150 / 1e6)
+
+
+def test_tasks_run_on_slots_in_waves(job: Any, model: Any) -> None:
+    conf = model.Settings()
+    of_map = sum(model.mapped(profile(job).maps[0], conf, 1000).phases.values())
+    of_reducer = model.reduced(profile(job).reducers, conf, 4, 8000, 400)
+    wave, setup = 1500 + int(of_map + 1500), 1500 + 3000
+    after = int(of_reducer["sort"]) + int(sum(of_reducer.values()) - of_reducer["sort"] - of_reducer["shuffle"] + 1500)
+    assert job.runtime_ms(profile(job), conf, (1, 1)) == (
+        setup + 4 * wave + int(of_reducer["shuffle"] / 4) + after + setup + 3000
+    )  # a reducer copies while maps run, except what the last one leaves
+    assert job.runtime_ms(profile(job), conf, (4, 1)) == (
+        setup + wave + 1500 + int(of_reducer["shuffle"]) + after + setup + 3000
+    )
+
+
+def test_settings_have_hadoops_names_and_defaults(job: Any, model: Any) -> None:
+    assert job.settings_of({}) == model.Settings()
+    found = job.settings_of({
+        "mapred.reduce.tasks": "7", "io.sort.record.percent": "0.3", "mapred.compress.map.output": "true",
+        "mapreduce.combine.class": "C", "mapred.child.java.opts": "-server -Xmx300m",
+    })  # fmt: skip
+    assert (found.reducers, found.record_share, found.compresses_maps, found.combines) == (7, 0.3, True, True)
+    assert found.heap_bytes == 300 << 20
+
+
+@pytest.fixture
+def by_name(job: Any) -> Iterator[None]:
+    """The predictor as if its package were installed."""
+    found = dict(plugins.entries("predictors"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "entries", lambda _group: found | {"starfish": job.STARFISH})
+        yield
+
+
+@pytest.mark.usefixtures("by_name")
+def test_starfish_is_a_predictor_of_runs_with_a_profile(job: Any, model: Any, tmp_path: Path) -> None:
+    written(tmp_path)
+    for name, maps in (("profile", 99), ("adj_profile", 4)):  # Starfish's own adjusts costs for compression
+        (tmp_path / f"{name}_{JOB}.xml").write_text(profile_xml(maps=maps), encoding="utf-8")
+    run = cp.profile([tmp_path], output=tmp_path / "run.duckdb")
+    conf = model.Settings(compresses_maps=True)
+    for setting, expected in (
+        ({"tasks": "4"}, job.runtime_ms(profile(job), replace(conf, reducers=2), (2, 2))),
+        ({"cores": "2x"}, job.runtime_ms(profile(job), conf, (4, 4))),
+        ({"input": "2x"}, job.runtime_ms(profile(job, maps=8), conf, (2, 2))),
+    ):
+        assert run.predict(**setting, predictor="starfish").predicted_ms == expected
+    assert "no term" in str(as_json(run.predict(network="2x", predictor="starfish")))
+
+
+@pytest.mark.usefixtures("by_name")
+def test_starfish_without_a_profile_says_what_it_needs(tmp_path: Path) -> None:
+    run = cp.profile([written(tmp_path)], output=tmp_path / "run.duckdb")
+    answer = run.predict(tasks="4", predictor="starfish")
+    assert answer.predicted_ms is None
+    assert "needs the profile of the job" in str(as_json(answer))
+
+
+def test_a_profile_of_another_job_is_left_out(tmp_path: Path) -> None:
+    (written(tmp_path) / "profile_job_1_2.xml").write_text(profile_xml("job_1_2"), encoding="utf-8")
+    assert [each.name for each in discover([tmp_path]).problems] == ["configuration alone"]
+
+
+@pytest.mark.skipif(not os.environ.get("STARFISH"), reason="STARFISH names no clone of its repository")
+def test_starfishs_own_tests_have_the_same_estimates() -> None:
+    done = subprocess.run([sys.executable, PACKAGE / "check.py", os.environ["STARFISH"]], env=os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(PACKAGE), str(PACKAGE.parent.parent)])
+    }, check=False)  # fmt: skip
+    assert done.returncode == 0

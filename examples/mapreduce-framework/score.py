@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import glob
 import sys
+from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import mkdtemp
+
+from crystalperf_mapreduce.starfish_job import MAP_SLOTS, PROFILE, REDUCE_SLOTS, profile_of, runtime_ms, settings_of
 
 import crystalperf as cp
 
@@ -29,6 +32,16 @@ COMPRESSION = [
     ("join, outputs", "201102151322_0328", "201102151322_0330"),
 ]
 """Runs of one job without and with compression; no setting predicts it."""
+
+PROFILED = [
+    ("link graph", "27 → 120 reducers, other sort buffers", "201102170213_0044", "201102170213_0288"),
+    ("co-occurrence", "27 → 1 reducers, other sort buffers", "201102151322_0077", "201102151322_0202"),
+    ("co-occurrence", "map outputs compressed", "201102151322_0077", "201102151322_0201"),
+    ("co-occurrence", "profiler off", "201102151322_0076", "201102151322_0201"),
+    *((name, change, *jobs) for name, *jobs in COMPRESSION for change in ("compressed",)),
+    *((name, change, *jobs[::-1]) for name, *jobs in COMPRESSION for change in ("not compressed",)),
+]
+"""A profiled run and a rerun: Starfish's engine gets the profile of the first and all settings of the second."""
 
 
 def main(folder: Path) -> None:
@@ -53,6 +66,7 @@ def main(folder: Path) -> None:
         for part in ("map", "reduce"):
             (was,), (became,) = ([one for one in each.stages if one.name == part] for each in (answer, same[after]))
             row(name, change, part, was.recorded_ms, was.predicted_ms, became.recorded_ms)
+    starfish(runs, same)
     print("\n| job | without compression [s] | with [s] | change |")
     print("|---|---|---|---|")
     for name, before, after in COMPRESSION:
@@ -61,9 +75,44 @@ def main(folder: Path) -> None:
 
 
 def profiled(conf: Path) -> cp.Run:
-    """The run of the history next to a configuration."""
+    """The run of the history next to a configuration, with Starfish's profile if the archive has one."""
     history = next(conf.parent.glob(f"{glob.escape(conf.name.removesuffix('_conf.xml'))}_[!c]*"))
-    return cp.profile([history, conf], output=Path(mkdtemp()) / "run.duckdb")
+    job = conf.name.removesuffix("_conf.xml").partition("_job_")[2]
+    profiles = conf.parent.parent.rglob(f"adj_profile_job_{job}.xml")
+    return cp.profile([history, conf, *profiles], output=Path(mkdtemp()) / "run.duckdb")
+
+
+def starfish(runs: Mapping[str, cp.Run], same: Mapping[str, cp.Prediction]) -> None:
+    """Print the estimates of Starfish's engine next to CrystalPerf's, for the reruns of profiled runs.
+
+    CrystalPerf is told the number of reducers; it has no setting for the other changes.
+    """
+    print(
+        "\n| job | changed | recorded [s] | by Starfish [s] | predicted by Starfish [s] | by CrystalPerf [s] ", end=""
+    )
+    print("| measured [s] | Starfish's error | CrystalPerf's error |")
+    print("|---" * 9 + "|")
+    for name, change, before, after in PROFILED:
+        unchanged, theirs = (engine(runs[before], conf) for conf in map(properties, (runs[before], runs[after])))
+        reducers = same_reducers(runs[after])
+        ours = same[before].runtime_ms
+        if reducers != same_reducers(runs[before]):
+            ours = runs[before].predict(tasks=str(reducers)).predicted_ms or ours
+        measured = same[after].runtime_ms
+        times = " | ".join(f"{each / 1e3:.0f}" for each in (same[before].runtime_ms, unchanged, theirs, ours, measured))
+        print(f"| {name} | {change} | {times} | {off(theirs, measured)} | {off(ours, measured)} |")
+
+
+def engine(profiled: cp.Run, conf: Mapping[str, str]) -> float:
+    """Starfish's estimate, ms, for the nodes and the profile of a run, with the settings asked for."""
+    nodes = int(profiled.sql("SELECT count(DISTINCT host) FROM workers").rows[0][0])
+    slots = [nodes * int(conf[key]) for key in (MAP_SLOTS, REDUCE_SLOTS)]
+    return runtime_ms(profile_of(properties(profiled)[PROFILE]), settings_of(conf), (slots[0], slots[1]))
+
+
+def properties(run: cp.Run) -> dict[str, str]:
+    """The settings and the profile of a run."""
+    return dict(run.sql("SELECT unnest(map_keys(properties)), unnest(map_values(properties)) FROM runs").rows)
 
 
 def same_reducers(run: cp.Run) -> int:

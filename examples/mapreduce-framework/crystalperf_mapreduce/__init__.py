@@ -1,10 +1,12 @@
 """Support for Hadoop MapReduce in CrystalPerf.
 
-files.py    recognises job histories and configurations, and groups those of one job
-history.py  reads histories: text (Hadoop 0.20 and 1), Avro's JSON (2) and its binary format (3)
-avro.py     decodes Avro's binary format
-trace.py    converts task attempts to the trace that CrystalPerf analyzes
-planning.py another number of reducers, and assumptions of predictions
+files.py        recognises job histories, configurations and profiles, and groups those of one job
+history.py      reads histories: text (Hadoop 0.20 and 1), Avro's JSON (2) and its binary format (3)
+avro.py         decodes Avro's binary format
+trace.py        converts task attempts to the trace that CrystalPerf analyzes
+planning.py     another number of reducers, and assumptions of predictions
+starfish.py     the phases of a map and of a reducer by Starfish's model
+starfish_job.py the job by that model: the predictor `starfish`
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Recognises job histories and job configurations, by their content, and groups those of one job.
+"""Recognises job histories, job configurations and Starfish's profiles, by their content, and groups those of one job.
 
 Hadoop 0.20 and 1 write text, one event per line; 2 writes Avro's JSON and 3 its binary format by default, both with
 their schema in the second line.  The configuration of a job is an XML file with the same job id in its name, which is
-the only place where it has it.
+the only place where it has it.  A profile has it in its content; of several, one that Starfish adjusted for compression
+(`adj_…`) is taken.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 
 from crystalperf.plugin import Application, Head, LogFile, LogPart, Problems
 
-CONF, TEXT, AVRO = range(3)
+CONF, TEXT, AVRO, PROFILE = range(4)
 """Kinds of file, in LogPart.facts."""
 
 _JOB = re.compile(r"job_\d+_\d+")
@@ -20,7 +21,7 @@ _EVENTS_NAMESPACE = b"org.apache.hadoop.mapreduce.jobhistory"
 
 
 def recognise(head: Head) -> LogPart | None:
-    """Recognises a history or a configuration by its first bytes."""
+    """Recognises a history, a configuration or a profile by its first bytes."""
     text = head.text.lstrip()
     if text.startswith(b"Meta VERSION=") and b"JOBID=" in text:
         kind = TEXT
@@ -28,6 +29,8 @@ def recognise(head: Head) -> LogPart | None:
         kind = AVRO
     elif b"<configuration>" in text[:1000] and b"<name>mapred" in text:
         kind = CONF
+    elif b'<job_profile id="job_' in text[:1000]:
+        kind = PROFILE
     else:
         return None
     said = _JOB.search(head.name if kind == CONF else head.deeper().decode("utf-8", errors="replace"))
@@ -35,9 +38,9 @@ def recognise(head: Head) -> LogPart | None:
 
 
 def gather(parts: Sequence[LogPart], problems: Problems) -> list[Application]:
-    """One run for each history, with the configuration of its job."""
-    histories = [each for each in parts if each.facts["kind"] != CONF]
-    found = []
+    """One run for each history, with the configuration and the profile of its job."""
+    histories = [each for each in parts if each.facts["kind"] in (TEXT, AVRO)]
+    found, ignored = [], []
     for each in histories:
         own = [
             one
@@ -45,11 +48,14 @@ def gather(parts: Sequence[LogPart], problems: Problems) -> list[Application]:
             if one.facts["kind"] == CONF and one.app_id == each.app_id and one.folder == each.folder
         ]
         app_id = each.app_id or each.name
-        log = LogFile(each.part.name, (each.part, *(one.part for one in own[:1])), app_id)
+        profiles = [one for one in parts if one.facts["kind"] == PROFILE and one.app_id == each.app_id]
+        profiles.sort(key=lambda one: not one.name.startswith("adj"))
+        ignored += [one.part.name for one in profiles[1:]]
+        log = LogFile(each.part.name, (each.part, *(one.part for one in (*own[:1], *profiles[:1]))), app_id)
         found.append(Application("mapreduce", app_id, None, None, None, log, each.size))
-    used = {part.name for each in found for part in each.log.parts}
+    used = {*ignored, *(part.name for each in found for part in each.log.parts)}
     for each in parts:
         if each.part.name not in used:
-            meaning = "a job configuration was left out: its folder has no history of this job"
+            meaning = "a job configuration or profile was left out: there is no history of this job with it"
             problems.add("configuration alone", "info", each.part.name, None, meaning)
     return found

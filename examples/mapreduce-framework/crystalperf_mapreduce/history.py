@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 
 from crystalperf.plugin import LogFile, Part, Problems, lines, pieces
 from crystalperf_mapreduce.avro import Decoder
+from crystalperf_mapreduce.starfish_job import profile_json
 
 BINARY = b"Avro-Binary"
 """Begin of a history in Avro's binary format."""
@@ -61,11 +62,13 @@ class Job:
     reduces: int | None = None
     attempts: dict[str, Attempt] = field(default_factory=dict)
     conf: Mapping[str, str] = field(default_factory=dict)
+    profile: str = ""
+    """Starfish's profile of the job, in JSON."""
     is_text: bool = True
 
 
 def read(log: LogFile, problems: Problems) -> Job:
-    """The job of a history, its first part; other parts are configurations.  Damaged lines are counted."""
+    """The job of a history, its first part; others are its configuration and profile.  Damaged lines are counted."""
     job = Job()
     begin = b"".join(islice(pieces(log.parts[0], Problems()), 2))  # the first may have a few bytes only
     if begin.startswith(BINARY):
@@ -73,7 +76,7 @@ def read(log: LogFile, problems: Problems) -> Job:
     else:
         _lines(job, log, problems)
     for part in log.parts[1:]:
-        job.conf = {**job.conf, **_configuration(part, problems)}
+        _described(job, part, problems)
     return job
 
 
@@ -108,13 +111,18 @@ def _binary(job: Job, content: bytes, origin: str, problems: Problems) -> None:
         problems.add("damaged history", "error", origin, place, "the history is read up to this place")
 
 
-def _configuration(part: Part, problems: Problems) -> dict[str, str]:
+def _described(job: Job, part: Part, problems: Problems) -> None:
+    """Add the configuration or the profile of a job, both XML."""
     try:
         root = ElementTree.fromstring(b"".join(pieces(part, problems)))
     except ElementTree.ParseError:
-        problems.add("damaged configuration", "error", part.name, None, "the job configuration is not complete XML")
-        return {}
-    return {each.findtext("name", ""): each.findtext("value", "") for each in root.iter("property")}
+        meaning = "the job configuration, or the profile, is not complete XML"
+        problems.add("damaged configuration", "error", part.name, None, meaning)
+        return
+    if root.tag == "job_profile":
+        job.profile = profile_json(root)
+        return
+    job.conf = {each.findtext("name", ""): each.findtext("value", "") for each in root.iter("property")}
 
 
 # Text ---------------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from crystalperf.plugin import (
     tasks_of,
     with_tasks,
 )
+from crystalperf_mapreduce.starfish_job import ProfileMissing
 from crystalperf_mapreduce.trace import EARLY, REDUCERS
 
 SENTENCES = Sentences()
@@ -59,6 +60,11 @@ def maps_measured(assumed: MapsMeasured, _words: Words) -> str:
         f"{assumed.reducers} reducers began before the last map had ended; what they copied until then takes no time"
         " after it in any scenario"
     )
+
+
+@SENTENCES.of(ProfileMissing)
+def profile_missing(_refusal: ProfileMissing, _words: Words) -> str:
+    return "starfish needs the profile of the job by Starfish's profiler (profile_job_….xml) with its history"
 
 
 def configured(properties: Mapping[str, str]) -> dict[str, float]:

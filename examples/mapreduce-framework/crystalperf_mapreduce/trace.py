@@ -31,11 +31,12 @@ from crystalperf.plugin import (
     of_rows,
     tables_of,
 )
+from crystalperf_mapreduce import starfish_job
 from crystalperf_mapreduce.history import Attempt, Job, read
+from crystalperf_mapreduce.starfish_job import MAP_SLOTS, REDUCE_SLOTS
 
 ORDER = ("setup", "map", "reduce", "cleanup")
 
-MAP_SLOTS, REDUCE_SLOTS = "mapred.tasktracker.map.tasks.maximum", "mapred.tasktracker.reduce.tasks.maximum"
 REDUCERS = "reducers"
 """Property of a run: its reduce tasks that succeeded."""
 
@@ -43,9 +44,8 @@ EARLY = "reducers started before the last map ended"
 """Property of a run: the number of these reducers."""
 
 KEPT = (
-    "mapred.compress.map.output", "mapreduce.map.output.compress", "mapred.output.compress",
-    "mapreduce.output.fileoutputformat.compress", "io.sort.mb", "mapreduce.task.io.sort.mb", "mapred.task.profile",
-    MAP_SLOTS, REDUCE_SLOTS,
+    "mapreduce.map.output.compress", "mapreduce.output.fileoutputformat.compress", "mapreduce.task.io.sort.mb",
+    "mapred.task.profile", MAP_SLOTS, REDUCE_SLOTS, *starfish_job.KEPT,
 )  # fmt: skip
 """Settings of a job that its trace keeps."""
 
@@ -104,6 +104,7 @@ def of_log(log: LogFile) -> Trace:
             "complete": job.finished is not None,
             "properties": {
                 **{key: job.conf[key] for key in KEPT if key in job.conf},
+                **({starfish_job.PROFILE: job.profile} if job.profile else {}),
                 REDUCERS: str(
                     sum(each.stage_id == phase_id("reduce") and each.status == "succeeded" for each in tasks)
                 ),
