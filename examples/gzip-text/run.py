@@ -1,7 +1,7 @@
 """Record the job on one core and on two: ``python examples/gzip-text/run.py OUT`` (needs Java 17 and pyspark, no root).
 
-Writes OUT/1-core and OUT/2-cores, each with an event log and a JFR recording, and prints the time of each job. With
-``--repetitions`` it alternates between the two: OUT/1-core-2, OUT/2-cores-2 and so on.
+Writes OUT/1-core and OUT/2-cores, each with an event log and a JFR recording, and prints the time of each job and a
+table of medians. With ``--repetitions`` it alternates between the two: OUT/1-core-2, OUT/2-cores-2 and so on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -21,6 +21,7 @@ sys.path.insert(0, str(HERE.parent.parent))
 from crystalperf.indexes.errors import CrystalPerfError  # noqa: E402
 from crystalperf.query.recordings.flags import jfr_flag  # noqa: E402
 from lab.errors import LabError  # noqa: E402
+from lab.pages import head, row  # noqa: E402
 from lab.runs.cluster import find_java, find_spark  # noqa: E402
 from lab.runs.datasets import make_data  # noqa: E402
 
@@ -70,6 +71,15 @@ def job_seconds(log: Path) -> float:
     return float(at_ms["SparkListenerJobEnd"] - at_ms["SparkListenerJobStart"]) / 1000
 
 
+def table(seconds: Mapping[str, Sequence[float]]) -> list[str]:
+    """The table of runs and medians, from the seconds by name of CORES."""
+    rows = (
+        row(CORES[name], ", ".join(f"{each:.2f}" for each in found), f"{statistics.median(found):.2f}")
+        for name, found in seconds.items()
+    )
+    return ["", *head("cores | runs [s] | >median [s]"), *rows]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Generate the text (once, in the lab's cache), and run the job on one core and on two; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -91,8 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CrystalPerfError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    if given.repetitions > 1:
-        print("medians: " + ", ".join(f"{name} {statistics.median(all_s):.2f} s" for name, all_s in seconds.items()))
+    print("\n".join(table(seconds)))
     return 0
 
 
