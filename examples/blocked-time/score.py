@@ -12,6 +12,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean
 from tempfile import TemporaryDirectory
 
 import crystalperf as cp
@@ -23,6 +24,15 @@ STAGES = """
     FROM tasks GROUP BY GROUPING SETS ((stage_id), ()) ORDER BY stage
 """
 TASKS = "SELECT finish_ms - launch_ms, disk_ms FROM tasks ORDER BY launch_ms, task_id"
+NEIGHBOURS = """
+    SELECT sum(least(one.finish_ms, other.finish_ms) - greatest(one.launch_ms, other.launch_ms))
+            / (one.finish_ms - one.launch_ms) - 1 AS neighbours, one.disk_ms / 1000
+    FROM tasks one JOIN tasks other ON one.worker_id = other.worker_id
+        AND one.launch_ms < other.finish_ms AND other.launch_ms < one.finish_ms
+    GROUP BY one.task_id, one.launch_ms, one.finish_ms, one.disk_ms ORDER BY neighbours
+"""
+"""Each task's mean number of other tasks on its executor, and its time on a disk, s."""
+
 SLOTS = "SELECT sum(slots) FROM workers"
 
 
@@ -35,12 +45,28 @@ def main(folder: Path) -> None:
         print("|---|---|---|---|---|---|---|")
         for path, (usual, measured) in runs.items():
             _shares(path, usual, measured)
+        print("\n| log | few neighbours | on disk [s] | more neighbours | on disk [s] | recorded [s] | slots=2x [s] |")
+        print("|---" * 7 + "|")
+        for path, (_, measured) in runs.items():
+            if "_disk_" in path.name:
+                _neighbours(path, measured)
         print("\n| job | answered from | what-if | recorded [s] | predicted [s] | range [s] | measured [s] | error |")
         print("|---|---|---|---|---|---|---|---|")
         for path, (usual, measured) in runs.items():
             other = path.with_name(path.name.replace("_disk_", "_mem_"))
             if other != path and other in runs:
                 _pair(path.name.partition("_")[0], usual, measured, runs[other][1])
+
+
+def _neighbours(path: Path, run: cp.Run) -> None:
+    """Print the blocked time of the tasks with the fewest neighbours next to that of the others, and `slots=2x`."""
+    tasks = run.sql(NEIGHBOURS).rows
+    few = tasks[: len(tasks) // 5]
+    answer = run.predict(cores="2x")
+    cells = [f"{fmean(each[n] for each in group):.1f}" for group in (few, tasks[len(few) :]) for n in (0, 1)]
+    assert answer.predicted_ms is not None
+    times = f"{answer.runtime_ms / 1e3:.1f} | {answer.predicted_ms / 1e3:.1f}"
+    print(f"| {path.name.removesuffix('_job_log')} | {' | '.join(cells)} | {times} |")
 
 
 def _logs(folder: Path) -> Iterator[Path]:

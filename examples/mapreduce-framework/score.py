@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import glob
 import sys
+from collections import defaultdict
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
+from statistics import fmean, median, pstdev
 from tempfile import mkdtemp
 
 from crystalperf_mapreduce.starfish_job import MAP_SLOTS, PROFILE, REDUCE_SLOTS, profile_of, runtime_ms, settings_of
@@ -33,13 +35,15 @@ COMPRESSION = [
 ]
 """Runs of one job without and with compression; no setting predicts it."""
 
+COMPRESSED = ("compressed", "not compressed")
+
 PROFILED = [
     ("link graph", "27 → 120 reducers, other sort buffers", "201102170213_0044", "201102170213_0288"),
     ("co-occurrence", "27 → 1 reducers, other sort buffers", "201102151322_0077", "201102151322_0202"),
     ("co-occurrence", "map outputs compressed", "201102151322_0077", "201102151322_0201"),
     ("co-occurrence", "profiler off", "201102151322_0076", "201102151322_0201"),
-    *((name, change, *jobs) for name, *jobs in COMPRESSION for change in ("compressed",)),
-    *((name, change, *jobs[::-1]) for name, *jobs in COMPRESSION for change in ("not compressed",)),
+    *((name, COMPRESSED[0], before, after) for name, before, after in COMPRESSION),
+    *((name, COMPRESSED[1], after, before) for name, before, after in COMPRESSION),
 ]
 """A profiled run and a rerun: Starfish's engine gets the profile of the first and all settings of the second."""
 
@@ -87,20 +91,26 @@ def starfish(runs: Mapping[str, cp.Run], same: Mapping[str, cp.Prediction]) -> N
 
     CrystalPerf is told the number of reducers; it has no setting for the other changes.
     """
-    print(
-        "\n| job | changed | recorded [s] | by Starfish [s] | predicted by Starfish [s] | by CrystalPerf [s] ", end=""
-    )
+    print("\n| job | changed | recorded [s] | Starfish, unchanged [s] | Starfish [s] | CrystalPerf [s] ", end="")
     print("| measured [s] | Starfish's error | CrystalPerf's error |")
-    print("|---" * 9 + "|")
+    print("|---|---" + "|---:" * 7 + "|")
+    errors: dict[tuple[str, str], list[float]] = defaultdict(list)
     for name, change, before, after in PROFILED:
         unchanged, theirs = (engine(runs[before], conf) for conf in map(properties, (runs[before], runs[after])))
         reducers = same_reducers(runs[after])
-        ours = same[before].runtime_ms
+        recorded = ours = same[before].runtime_ms
         if reducers != same_reducers(runs[before]):
             ours = runs[before].predict(tasks=str(reducers)).predicted_ms or ours
         measured = same[after].runtime_ms
-        times = " | ".join(f"{each / 1e3:.0f}" for each in (same[before].runtime_ms, unchanged, theirs, ours, measured))
+        times = " | ".join(f"{each / 1e3:.0f}" for each in (recorded, unchanged, theirs, ours, measured))
         print(f"| {name} | {change} | {times} | {off(theirs, measured)} | {off(ours, measured)} |")
+        kind = "compression" if change in COMPRESSED else "others"
+        for who, predicted in (("Starfish", theirs), ("CrystalPerf", ours)):
+            errors[who, kind].append(100 * abs(predicted / measured - 1))
+    print("\n| predicted by | reruns | predictions | mean ± sd % | median % |")
+    print("|---|---|---:|---:|---:|")
+    for (who, kind), found in sorted(errors.items(), reverse=True):
+        print(f"| {who} | {kind} | {len(found)} | {fmean(found):.1f} ± {pstdev(found):.1f} | {median(found):.1f} |")
 
 
 def engine(profiled: cp.Run, conf: Mapping[str, str]) -> float:
