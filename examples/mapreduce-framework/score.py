@@ -89,7 +89,7 @@ def profiled(conf: Path) -> cp.Run:
 def starfish(runs: Mapping[str, cp.Run], same: Mapping[str, cp.Prediction]) -> None:
     """Print the estimates of Starfish's engine next to CrystalPerf's, for the reruns of profiled runs.
 
-    CrystalPerf is told the number of reducers; it has no setting for the other changes.
+    CrystalPerf gets the number of reducers; it has no setting for the other changes.
     """
     print("\n| job | changed | recorded [s] | Starfish, unchanged [s] | Starfish [s] | CrystalPerf [s] ", end="")
     print("| measured [s] | Starfish's error | CrystalPerf's error |")

@@ -86,7 +86,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Merge:
-    """What merging files on a disk costs: records merged and spilled, bytes read and written (compressed if they
+    """The cost of merging files on a disk: records merged and spilled, bytes read and written (compressed if they
     are), and the records into and out of a combiner."""
 
     records: float = 0
