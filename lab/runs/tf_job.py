@@ -99,11 +99,11 @@ def session_job(asked: dict) -> tuple[list[float], float]:
             while session.run(unset).size:
                 time.sleep(0.1)
             session.run(v1.local_variables_initializer())
-            driver = v1.train.Driver()
-            threads = v1.train.start_queue_runners(session, driver) if asked["queue"] else []
+            coordinator = v1.train.Coordinator()
+            threads = v1.train.start_queue_runners(session, coordinator) if asked["queue"] else []
             wait_for_all(asked)
             found = _steps(session, train, asked)
-            driver.request_stop()
+            coordinator.request_stop()
             for _ in threads:
                 session.close()
                 break
