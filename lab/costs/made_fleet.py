@@ -26,7 +26,7 @@ def made(small: Path, large: Path, runs: int) -> int:
     """Write the fleet and return the number of its runs."""
     with duckdb.connect() as connection:
         files = guard.quoted(f"{small}/runs/day=*/*.parquet")
-        ((count,),) = connection.execute(f"SELECT count(*) FROM {files}").fetchall()
+        count = int(connection.execute(f"SELECT count(*) FROM {files}").fetchall()[0][0])
         repeats = -(-runs // count)
         for table in tables():
             if not any((small / table.name).glob("day=*/*.parquet")):
@@ -48,7 +48,7 @@ def made(small: Path, large: Path, runs: int) -> int:
             connection.execute(f"COPY ({rows}) TO {guard.quoted(str(target))} (FORMAT parquet)")
     (large / "_fleet" / "batches").mkdir(parents=True)
     (large / "_fleet" / "version").write_text(f"{VERSION}\n", encoding="ascii")
-    return int(count) * repeats
+    return count * repeats
 
 
 def main() -> None:
