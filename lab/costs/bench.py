@@ -16,6 +16,7 @@ import argparse
 import os
 import shutil
 import statistics
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -26,6 +27,7 @@ from crystalperf.indexes.exports import cache_folder, locate, prebuilt_folder
 from lab.costs import made_log
 from lab.costs.checkouts import ROOT, checkout, measured
 from lab.costs.processes import Cost
+from lab.errors import LabError
 from lab.pages import head
 
 DEMO = ROOT / "lab" / "recordings" / "demo-q9"
@@ -222,7 +224,10 @@ def main() -> None:
             places.append(opened.enter_context(checkout(given.against, scratch)))
         print(*head(titles), sep="\n", flush=True)
         for case in wanted:
-            print(row(case.name, costs(case, places, scratch)), flush=True)
+            try:
+                print(row(case.name, costs(case, places, scratch)), flush=True)
+            except LabError as error:  # a commit may lack the command
+                print(f"{case.name}: {error}", file=sys.stderr, flush=True)
         os.chdir(ROOT)
     exported = sum(each.stat().st_size for each in (prebuilt_folder() / NEXT_PATCH).iterdir())
     unpacked = locate(NEXT_PATCH).stat().st_size
