@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from shutil import copyfile
 from threading import local
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import duckdb
 
@@ -67,6 +67,7 @@ from crystalperf.query.results.recommendations import Candidate
 from crystalperf.query.results.refusals import InvalidQuestion, Refusal, RefusedError
 from crystalperf.query.results.tuning import Goal, Tuning
 from crystalperf.query.simulate.list_schedule import has_compiled
+from crystalperf.query.sql.reading import Reading
 from crystalperf.query.sql.rows import TIMEOUT_S, Rows
 from crystalperf.query.streaming.batch_cost import is_about_batches, predict_batches
 from crystalperf.query.streaming.diagnose import diagnose_flow, flow_candidates
@@ -679,10 +680,11 @@ class Run:
             yield held
             return
         connection = contract.open_read_only(self.path, "run")
-        self._held.connection = connection
+        reading = cast("duckdb.DuckDBPyConnection", Reading(connection))
+        self._held.connection = reading
         try:
             with guard.damage_as_error(self.path, "run"):
-                yield connection
+                yield reading
         finally:
             self._held.connection = None
             connection.close()
