@@ -67,9 +67,42 @@ _COLUMNS = """
 _SAME = {"BOOL": "BOOLEAN", "TEXT": "VARCHAR", "INT": "INTEGER", "REAL": "FLOAT"}
 
 
+_passed_on: list[tuple[int, duckdb.DuckDBPyConnection]] = []
+"""A connection for the next connect(), with the process that opened it."""
+
+_CHANGED = ("temp_directory", "disabled_compression_methods", "zstd_min_string_length", "pandas_analyze_sample")
+"""Settings that building a file changes."""
+
+
+_LEFT = """
+    SELECT if(temporary, 'TABLE', NULL), table_name FROM duckdb_tables() WHERE NOT internal
+    UNION ALL
+    SELECT if(temporary, 'VIEW', NULL), view_name FROM duckdb_views() WHERE NOT internal
+    UNION ALL
+    SELECT NULL, database_name FROM duckdb_databases() WHERE NOT internal AND database_name <> 'memory'
+"""
+"""What a connection to a database in memory still has: the kind of a temporary thing, NULL for any other, and a name."""
+
+
+def pass_on(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Let the next connect() use a connection that built a file, and return True: opening another takes 15 ms.
+
+    Returns False, and changes nothing, if it has more than temporary tables.
+    """
+    left = connection.execute(_LEFT).fetchall()
+    if _passed_on or not all(kind for kind, _ in left):
+        return False
+    drops = [f'DROP {kind} temp."{name}"' for kind, name in sorted(left, reverse=True)]  # views first
+    connection.execute("; ".join([*drops, *(f"RESET {each}" for each in _CHANGED)]))
+    _passed_on.append((os.getpid(), connection))
+    return True
+
+
 def connect() -> duckdb.DuckDBPyConnection:
     """A connection in memory that fetches and loads no extension, to attach files to."""
-    connection = fresh()
+    owner, connection = _passed_on.pop() if _passed_on else (0, None)
+    if connection is None or owner != os.getpid():
+        connection = fresh()
     for each in _NO_EXTENSIONS:
         connection.execute(each)
     return connection

@@ -13,13 +13,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 import crystalperf
-from crystalperf.indexes import guard
+from crystalperf.indexes import compiled, guard
 from crystalperf.indexes.cache import facts_if_checked, list_checked, spare_folder
 from crystalperf.indexes.errors import IndexFileError, Remedy
 from crystalperf.indexes.schema import SCHEMA_VERSIONS, Kind, Table, tables
@@ -67,7 +68,9 @@ def create(
         _write_or_raise(path, lambda: folders.append(stack.enter_context(building_folder(path))))
         temporary = folders[0] / "built.duckdb"
         content = (*tables(kind, names), *more)
-        connection = stack.enter_context(_empty(kind, content).connection())
+        connection = _empty(kind, content).connection()
+        close = stack.enter_context(ExitStack())
+        close.callback(connection.close)
         connection.execute(
             f"SET temp_directory = '{_sql(folders[0] / 'spilled')}'"
         )  # otherwise DuckDB writes next to the user's files
@@ -80,7 +83,7 @@ def create(
             _write_or_raise(path, lambda: temporary.write_bytes(empty))
         _write_or_raise(path, lambda: connection.execute(f"ATTACH '{_sql(temporary)}' AS built ({_STORAGE[kind]})"))
         if empty is None:
-            _write_or_raise(path, lambda: _add_tables(connection, content, kind))
+            _write_or_raise(path, lambda: connection.execute(_statements(content, kind)))
         connection.execute("USE built")
         connection.execute("BEGIN")
         facts = {
@@ -96,6 +99,8 @@ def create(
             yield connection
             facts = dict(connection.execute("SELECT key, value FROM metadata").fetchall())
             connection.execute("USE memory; DETACH built")
+            if guard.pass_on(connection):
+                close.pop_all()
         if kind == "run":
             temporary.chmod(0o600)  # names of tables and hosts, locations, texts of queries
         make_durable(temporary)
@@ -115,7 +120,7 @@ def prepare(kind: Kind, names: tuple[str, ...] | None = None, more: Sequence[Tab
 
 
 class _Empty:
-    """A file without rows, made in a thread by 300 statements; new files are copies of it."""
+    """A file without rows, made in a thread by 400 statements or by an earlier process; new files are copies of it."""
 
     def __init__(self, kind: Kind, content: Sequence[Table]) -> None:
         self._content: bytes | None = None
@@ -137,13 +142,21 @@ class _Empty:
             return guard.fresh()
 
     def _make(self, kind: Kind, content: Sequence[Table]) -> None:
-        with suppress(OSError, duckdb.Error), building_folder(spare_folder() / "empty") as folder:
-            path = folder / "empty.duckdb"
+        with suppress(OSError, duckdb.Error):
             connection = guard.fresh()
-            connection.execute(f"ATTACH '{_sql(path)}' AS built ({_STORAGE[kind]})")
-            _add_tables(connection, content, kind)
-            connection.execute("USE memory; DETACH built")
-            self._content = path.read_bytes()
+            statements = _statements(content, kind)
+            made_from = f"{duckdb.__version__}\n{_STORAGE[kind]}\n{statements}"
+            columns = [(table.name, [each.name for each in table.columns]) for table in content]
+            name = f"{kind}-{sha256(repr(columns).encode()).hexdigest()[:16]}.empty"
+            self._content = compiled.kept(name, made_from)
+            if self._content is None:
+                with building_folder(spare_folder() / "empty") as folder:
+                    path = folder / "empty.duckdb"
+                    connection.execute(f"ATTACH '{_sql(path)}' AS built ({_STORAGE[kind]})")
+                    connection.execute(statements)
+                    connection.execute("USE memory; DETACH built")
+                    self._content = path.read_bytes()
+                compiled.keep(name, made_from, self._content)
             self._used.append(connection)
 
 
@@ -152,15 +165,15 @@ def _empty(kind: Kind, content: tuple[Table, ...]) -> _Empty:
     return _Empty(kind, content)
 
 
-def _add_tables(connection: duckdb.DuckDBPyConnection, content: Sequence[Table], kind: Kind) -> None:
-    """Create empty tables in the attached database `built`."""
+def _statements(content: Sequence[Table], kind: Kind) -> str:
+    """The statements that create empty tables in the attached database `built`."""
     statements = [
         statement
         for table in content
         for statement in table.statements(zstd=_ZSTD.get(table.name, ()) if kind == "index" else ())
     ]
     # One text takes half the time of single statements, and one transaction avoids a sync to disk for each.
-    connection.execute("; ".join(["USE built", "BEGIN", *statements, "COMMIT"]))
+    return "; ".join(["USE built", "BEGIN", *statements, "COMMIT"])
 
 
 def attach(connection: duckdb.DuckDBPyConnection, path: Path, kind: Kind, alias: str) -> dict[str, str]:
