@@ -81,7 +81,7 @@ _LEFT = """
     UNION ALL
     SELECT NULL, database_name FROM duckdb_databases() WHERE NOT internal AND database_name <> 'memory'
 """
-"""What a connection to a database in memory still has: the kind of a temporary thing, NULL for any other, and a name."""
+"""What a connection to a database in memory still has: the kind of a temporary one, NULL for others, and the name."""
 
 
 def pass_on(connection: duckdb.DuckDBPyConnection) -> bool:
