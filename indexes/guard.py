@@ -70,30 +70,25 @@ _SAME = {"BOOL": "BOOLEAN", "TEXT": "VARCHAR", "INT": "INTEGER", "REAL": "FLOAT"
 _passed_on: list[tuple[int, duckdb.DuckDBPyConnection]] = []
 """A connection for the next connect(), with the process that opened it."""
 
-_CHANGED = ("temp_directory", "disabled_compression_methods", "zstd_min_string_length", "pandas_analyze_sample")
+_CHANGED = ("temp_directory", "disabled_compression_methods", "zstd_min_string_length")
 """Settings that building a file changes."""
 
 
-_LEFT = """
-    SELECT if(temporary, 'TABLE', NULL), table_name FROM duckdb_tables() WHERE NOT internal
-    UNION ALL
-    SELECT if(temporary, 'VIEW', NULL), view_name FROM duckdb_views() WHERE NOT internal
-    UNION ALL
-    SELECT NULL, database_name FROM duckdb_databases() WHERE NOT internal AND database_name <> 'memory'
+_IS_EMPTY = """
+    SELECT (SELECT count(*) FROM duckdb_databases() WHERE NOT internal) = 1
+        AND (SELECT count(*) FROM duckdb_tables() WHERE NOT internal) = 0
 """
-"""What a connection to a database in memory still has: the kind of a temporary one, NULL for others, and the name."""
+"""Whether a connection has only its own database in memory, without tables."""
 
 
 def pass_on(connection: duckdb.DuckDBPyConnection) -> bool:
     """Let the next connect() use a connection that built a file, and return True: opening another takes 15 ms.
 
-    Returns False, and changes nothing, if it has more than temporary tables.
+    Returns False if there is one already, or if it has more than an empty database in memory.
     """
-    left = connection.execute(_LEFT).fetchall()
-    if _passed_on or not all(kind for kind, _ in left):
+    if _passed_on or not connection.execute(_IS_EMPTY).fetchall()[0][0]:
         return False
-    drops = [f'DROP {kind} temp."{name}"' for kind, name in sorted(left, reverse=True)]  # views first
-    connection.execute("; ".join([*drops, *(f"RESET {each}" for each in _CHANGED)]))
+    connection.execute("; ".join(f"RESET {each}" for each in _CHANGED))
     _passed_on.append((os.getpid(), connection))
     return True
 

@@ -68,9 +68,10 @@ def create(
         _write_or_raise(path, lambda: folders.append(stack.enter_context(building_folder(path))))
         temporary = folders[0] / "built.duckdb"
         content = (*tables(kind, names), *more)
-        connection = _empty(kind, content).connection()
+        parent = _empty(kind, content).connection()
         close = stack.enter_context(ExitStack())
-        close.callback(connection.close)
+        close.callback(parent.close)
+        connection = stack.enter_context(parent.cursor())  # its temporary tables end with it
         connection.execute(
             f"SET temp_directory = '{_sql(folders[0] / 'spilled')}'"
         )  # otherwise DuckDB writes next to the user's files
@@ -99,7 +100,8 @@ def create(
             yield connection
             facts = dict(connection.execute("SELECT key, value FROM metadata").fetchall())
             connection.execute("USE memory; DETACH built")
-            if guard.pass_on(connection):
+            connection.close()
+            if guard.pass_on(parent):
                 close.pop_all()
         if kind == "run":
             temporary.chmod(0o600)  # names of tables and hosts, locations, texts of queries
@@ -112,6 +114,38 @@ def create(
                 status = path.stat()
                 if _state(status) == created_state:
                     list_checked(status, kind, facts)
+
+
+@contextmanager
+def scratch(
+    folder: Path, kind: Kind, names: tuple[str, ...] | None = None, more: Sequence[Table] = ()
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to an empty file of this kind in a temporary folder, which nobody reads after the block.
+
+    The file is not compressed or synced, and has no metadata.  The next call uses the same database in memory.
+    """
+    empty, place = _empty(kind, (*tables(kind, names), *more)), folder / "scratch.duckdb"
+    parent = empty.connection()
+    try:
+        with parent.cursor() as connection, guard.shortage_as_error(place):
+            connection.execute(f"SET temp_directory = '{_sql(folder / 'spilled')}'")
+            content = empty.content()
+            if content is None:
+                raise IndexFileError(f"{folder}: cannot be written", Remedy("choose another place"))
+            _write_or_raise(place, lambda: place.write_bytes(content))
+            connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+            _write_or_raise(place, lambda: connection.execute(f"ATTACH '{_sql(place)}' AS built ({_STORAGE[kind]})"))
+            connection.execute("USE built")
+            yield connection
+            connection.execute("USE memory; DETACH built")
+            connection.execute("PRAGMA enable_checkpoint_on_shutdown; RESET temp_directory")
+    except BaseException:
+        parent.close()
+        raise
+    finally:
+        for each in (place, place.with_name(f"{place.name}.wal")):
+            each.unlink(missing_ok=True)
+    empty.take_back(parent)
 
 
 def prepare(kind: Kind, names: tuple[str, ...] | None = None, more: Sequence[Table] = ()) -> None:
@@ -140,6 +174,10 @@ class _Empty:
             return self._used.pop()
         except IndexError:
             return guard.fresh()
+
+    def take_back(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Keep a connection with an empty database in memory for the next caller."""
+        self._used.append(connection)
 
     def _make(self, kind: Kind, content: Sequence[Table]) -> None:
         with suppress(OSError, duckdb.Error):

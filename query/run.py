@@ -96,10 +96,14 @@ _PREDICTIONS_KEPT = 128
 class Run:
     """One run file.  Opening is cheap; each analysis reads what it needs and caches the last scopes in memory."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, reading: duckdb.DuckDBPyConnection | None = None) -> None:
+        """The run in a file; or for one thread, the tables of a connection, `reading`, that do not change."""
         self.path = path
-        store.checked(path, "run")  # raises here, not at the first analysis, if the path is not a run file
         self._held = local()
+        if reading is None:
+            store.checked(path, "run")  # raises here, not at the first analysis, if the path is not a run file
+        else:
+            self._held.connection = Reading(reading)
         self._header = lru_cache(maxsize=1)(self._read_header)
         self._load = lru_cache(maxsize=2)(self._load_scope)
         self._replay = lru_cache(maxsize=2)(self._replay_scope)
