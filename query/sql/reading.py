@@ -120,7 +120,7 @@ class Answer:
 
 
 def _hashable(value: Any) -> Any:
-    """Plain parameters as a key that tells 1, 1.0 and True apart.  Raises TypeError for others."""
+    """Plain parameters as a key, in which 1, 1.0 and True differ.  Raises TypeError for others."""
     if isinstance(value, list | tuple):
         return type(value), *map(_hashable, value)
     if isinstance(value, dict):
