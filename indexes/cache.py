@@ -19,8 +19,6 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
-import duckdb
-
 from crystalperf.indexes.temporary import make_private
 
 _CODE = ("guard.py", "store.py", "values.py", "resources.toml", "schema.sql")
@@ -60,6 +58,8 @@ def spare_folder() -> Path:
 
 @cache
 def _version() -> str:
+    import duckdb  # not at the top: a kept answer needs the cache, but no database
+
     whole = sha256(duckdb.__version__.encode())
     for each in _CODE:
         whole.update(files("crystalperf.indexes").joinpath(each).read_bytes())
