@@ -30,7 +30,7 @@ from crystalperf.query.ledger.facts import facts_of, predicted
 from crystalperf.query.predict.interval import CALIBRATED
 from crystalperf.query.results.answers import Debug, Header, Prediction
 from crystalperf.query.run import Run
-from crystalperf.query.runfile.pipeline import profile_application
+from crystalperf.query.runfile.pipeline import scratch_run
 from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.sentences import text_of, texts_of
 from crystalperf.query.trace.records import as_text
@@ -164,21 +164,24 @@ def _day(unix_ms: float) -> str:
 
 
 def _run_rows(item: Item, log: str, run_id: str, inputs: Inputs, application: Application, folder: Path) -> Rows:
-    """The rows of one application; its temporary run file is in `folder`."""
-    place = folder / "run.duckdb"
-    profile_application(inputs, application, place)
-    run = Run(place)
-    with run.reading() as connection:
-        header, debug = run.header(), run.debug()
-        names = tuple(each.name for each in header.resources)
-        kept = facts_of(run)
-        gains, replayed_ms = _gains(run, header, debug, kept)
-        facts = _facts(connection, header.framework)
-        started, attempt = connection.execute("SELECT started_at_ms, attempt FROM runs").fetchall()[0]
-        day = _day(started)
-        stages = list(_stages(connection, run_id, day, with_other(names)))
-        operators = list(_operators(connection, run_id, day, names))
-    place.unlink(missing_ok=True)
+    """The rows of one application; its temporary tables are in `folder`."""
+    with scratch_run(inputs, application, folder) as written:
+        run = Run(folder, reading=written)
+        with run.reading() as connection:
+            return _rows_of(item, log, run_id, run, connection)
+
+
+def _rows_of(item: Item, log: str, run_id: str, run: Run, connection: duckdb.DuckDBPyConnection) -> Rows:
+    """The rows of an open run."""
+    header, debug = run.header(), run.debug()
+    names = tuple(each.name for each in header.resources)
+    kept = facts_of(run)
+    gains, replayed_ms = _gains(run, header, debug, kept)
+    facts = _facts(connection, header.framework)
+    started, attempt = connection.execute("SELECT started_at_ms, attempt FROM runs").fetchall()[0]
+    day = _day(started)
+    stages = list(_stages(connection, run_id, day, with_other(names)))
+    operators = list(_operators(connection, run_id, day, names))
     columns = {
         "run_id": run_id,
         "log": log,

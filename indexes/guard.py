@@ -67,9 +67,37 @@ _COLUMNS = """
 _SAME = {"BOOL": "BOOLEAN", "TEXT": "VARCHAR", "INT": "INTEGER", "REAL": "FLOAT"}
 
 
+_passed_on: list[tuple[int, duckdb.DuckDBPyConnection]] = []
+"""A connection for the next connect(), with the process that opened it."""
+
+_CHANGED = ("temp_directory", "disabled_compression_methods", "zstd_min_string_length")
+"""Settings that building a file changes."""
+
+
+_IS_EMPTY = """
+    SELECT (SELECT count(*) FROM duckdb_databases() WHERE NOT internal) = 1
+        AND (SELECT count(*) FROM duckdb_tables() WHERE NOT internal) = 0
+"""
+"""Whether a connection has only its own database in memory, without tables."""
+
+
+def pass_on(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Let the next connect() use a connection that built a file, and return True: opening another takes 15 ms.
+
+    Returns False if there is one already, or if it has more than an empty database in memory.
+    """
+    if _passed_on or not connection.execute(_IS_EMPTY).fetchall()[0][0]:
+        return False
+    connection.execute("; ".join(f"RESET {each}" for each in _CHANGED))
+    _passed_on.append((os.getpid(), connection))
+    return True
+
+
 def connect() -> duckdb.DuckDBPyConnection:
     """A connection in memory that fetches and loads no extension, to attach files to."""
-    connection = fresh()
+    owner, connection = _passed_on.pop() if _passed_on else (0, None)
+    if connection is None or owner != os.getpid():
+        connection = fresh()
     for each in _NO_EXTENSIONS:
         connection.execute(each)
     return connection

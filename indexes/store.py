@@ -13,13 +13,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 import crystalperf
-from crystalperf.indexes import guard
+from crystalperf.indexes import compiled, guard
 from crystalperf.indexes.cache import facts_if_checked, list_checked, spare_folder
 from crystalperf.indexes.errors import IndexFileError, Remedy
 from crystalperf.indexes.schema import SCHEMA_VERSIONS, Kind, Table, tables
@@ -67,7 +68,10 @@ def create(
         _write_or_raise(path, lambda: folders.append(stack.enter_context(building_folder(path))))
         temporary = folders[0] / "built.duckdb"
         content = (*tables(kind, names), *more)
-        connection = stack.enter_context(_empty(kind, content).connection())
+        parent = _empty(kind, content).connection()
+        close = stack.enter_context(ExitStack())
+        close.callback(parent.close)
+        connection = stack.enter_context(parent.cursor())  # its temporary tables end with it
         connection.execute(
             f"SET temp_directory = '{_sql(folders[0] / 'spilled')}'"
         )  # otherwise DuckDB writes next to the user's files
@@ -80,7 +84,7 @@ def create(
             _write_or_raise(path, lambda: temporary.write_bytes(empty))
         _write_or_raise(path, lambda: connection.execute(f"ATTACH '{_sql(temporary)}' AS built ({_STORAGE[kind]})"))
         if empty is None:
-            _write_or_raise(path, lambda: _add_tables(connection, content, kind))
+            _write_or_raise(path, lambda: connection.execute(_statements(content, kind)))
         connection.execute("USE built")
         connection.execute("BEGIN")
         facts = {
@@ -96,6 +100,9 @@ def create(
             yield connection
             facts = dict(connection.execute("SELECT key, value FROM metadata").fetchall())
             connection.execute("USE memory; DETACH built")
+            connection.close()
+            if guard.pass_on(parent):
+                close.pop_all()
         if kind == "run":
             temporary.chmod(0o600)  # names of tables and hosts, locations, texts of queries
         make_durable(temporary)
@@ -109,13 +116,45 @@ def create(
                     list_checked(status, kind, facts)
 
 
+@contextmanager
+def scratch(
+    folder: Path, kind: Kind, names: tuple[str, ...] | None = None, more: Sequence[Table] = ()
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to an empty file of this kind in a temporary folder, which nobody reads after the block.
+
+    The file is not compressed or synced, and has no metadata.  The next call uses the same database in memory.
+    """
+    empty, place = _empty(kind, (*tables(kind, names), *more)), folder / "scratch.duckdb"
+    parent = empty.connection()
+    try:
+        with parent.cursor() as connection, guard.shortage_as_error(place):
+            connection.execute(f"SET temp_directory = '{_sql(folder / 'spilled')}'")
+            content = empty.content()
+            if content is None:
+                raise IndexFileError(f"{folder}: cannot be written", Remedy("choose another place"))
+            _write_or_raise(place, lambda: place.write_bytes(content))
+            connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+            _write_or_raise(place, lambda: connection.execute(f"ATTACH '{_sql(place)}' AS built ({_STORAGE[kind]})"))
+            connection.execute("USE built")
+            yield connection
+            connection.execute("USE memory; DETACH built")
+            connection.execute("PRAGMA enable_checkpoint_on_shutdown; RESET temp_directory")
+    except BaseException:
+        parent.close()
+        raise
+    finally:
+        for each in (place, place.with_name(f"{place.name}.wal")):
+            each.unlink(missing_ok=True)
+    empty.take_back(parent)
+
+
 def prepare(kind: Kind, names: tuple[str, ...] | None = None, more: Sequence[Table] = ()) -> None:
     """Create the empty tables for a later create() in a thread; DuckDB takes 0.1 s without blocking Python."""
     _empty(kind, (*tables(kind, names), *more))
 
 
 class _Empty:
-    """A file without rows, made in a thread by 300 statements; new files are copies of it."""
+    """A file without rows, made in a thread by 400 statements or by an earlier process; new files are copies of it."""
 
     def __init__(self, kind: Kind, content: Sequence[Table]) -> None:
         self._content: bytes | None = None
@@ -136,14 +175,26 @@ class _Empty:
         except IndexError:
             return guard.fresh()
 
+    def take_back(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Keep a connection with an empty database in memory for the next caller."""
+        self._used.append(connection)
+
     def _make(self, kind: Kind, content: Sequence[Table]) -> None:
-        with suppress(OSError, duckdb.Error), building_folder(spare_folder() / "empty") as folder:
-            path = folder / "empty.duckdb"
+        with suppress(OSError, duckdb.Error):
             connection = guard.fresh()
-            connection.execute(f"ATTACH '{_sql(path)}' AS built ({_STORAGE[kind]})")
-            _add_tables(connection, content, kind)
-            connection.execute("USE memory; DETACH built")
-            self._content = path.read_bytes()
+            statements = _statements(content, kind)
+            made_from = f"{duckdb.__version__}\n{_STORAGE[kind]}\n{statements}"
+            columns = [(table.name, [each.name for each in table.columns]) for table in content]
+            name = f"{kind}-{sha256(repr(columns).encode()).hexdigest()[:16]}.empty"
+            self._content = compiled.kept(name, made_from)
+            if self._content is None:
+                with building_folder(spare_folder() / "empty") as folder:
+                    path = folder / "empty.duckdb"
+                    connection.execute(f"ATTACH '{_sql(path)}' AS built ({_STORAGE[kind]})")
+                    connection.execute(statements)
+                    connection.execute("USE memory; DETACH built")
+                    self._content = path.read_bytes()
+                compiled.keep(name, made_from, self._content)
             self._used.append(connection)
 
 
@@ -152,15 +203,15 @@ def _empty(kind: Kind, content: tuple[Table, ...]) -> _Empty:
     return _Empty(kind, content)
 
 
-def _add_tables(connection: duckdb.DuckDBPyConnection, content: Sequence[Table], kind: Kind) -> None:
-    """Create empty tables in the attached database `built`."""
+def _statements(content: Sequence[Table], kind: Kind) -> str:
+    """The statements that create empty tables in the attached database `built`."""
     statements = [
         statement
         for table in content
         for statement in table.statements(zstd=_ZSTD.get(table.name, ()) if kind == "index" else ())
     ]
     # One text takes half the time of single statements, and one transaction avoids a sync to disk for each.
-    connection.execute("; ".join(["USE built", "BEGIN", *statements, "COMMIT"]))
+    return "; ".join(["USE built", "BEGIN", *statements, "COMMIT"])
 
 
 def attach(connection: duckdb.DuckDBPyConnection, path: Path, kind: Kind, alias: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from shutil import copyfile
 from threading import local
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import duckdb
 
@@ -67,6 +67,7 @@ from crystalperf.query.results.recommendations import Candidate
 from crystalperf.query.results.refusals import InvalidQuestion, Refusal, RefusedError
 from crystalperf.query.results.tuning import Goal, Tuning
 from crystalperf.query.simulate.list_schedule import has_compiled
+from crystalperf.query.sql.reading import Reading
 from crystalperf.query.sql.rows import TIMEOUT_S, Rows
 from crystalperf.query.streaming.batch_cost import is_about_batches, predict_batches
 from crystalperf.query.streaming.diagnose import diagnose_flow, flow_candidates
@@ -95,10 +96,14 @@ _PREDICTIONS_KEPT = 128
 class Run:
     """One run file.  Opening is cheap; each analysis reads what it needs and caches the last scopes in memory."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, reading: duckdb.DuckDBPyConnection | None = None) -> None:
+        """The run in a file; or for one thread, the tables of a connection, `reading`, that do not change."""
         self.path = path
-        store.checked(path, "run")  # raises here, not at the first analysis, if the path is not a run file
         self._held = local()
+        if reading is None:
+            store.checked(path, "run")  # raises here, not at the first analysis, if the path is not a run file
+        else:
+            self._held.connection = Reading(reading)
         self._header = lru_cache(maxsize=1)(self._read_header)
         self._load = lru_cache(maxsize=2)(self._load_scope)
         self._replay = lru_cache(maxsize=2)(self._replay_scope)
@@ -679,10 +684,11 @@ class Run:
             yield held
             return
         connection = contract.open_read_only(self.path, "run")
-        self._held.connection = connection
+        reading = cast("duckdb.DuckDBPyConnection", Reading(connection))
+        self._held.connection = reading
         try:
             with guard.damage_as_error(self.path, "run"):
-                yield connection
+                yield reading
         finally:
             self._held.connection = None
             connection.close()

@@ -175,7 +175,7 @@ def test_unreadable_logs_are_reported_each_time_and_retried_when_asked(
     log(tmp_path / "logs", "one")
     (tmp_path / "logs" / "broken").write_text("")
     with monkeypatch.context() as patched:
-        patched.setattr("crystalperf.fleet.reading.profile_application", lambda *_: 1 / 0)
+        patched.setattr("crystalperf.fleet.reading.scratch_run", lambda *_: 1 / 0)
         built = build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
         assert built.unread == 2
         assert [each for each in built.reasons if str(tmp_path / "logs" / "broken") in each]
@@ -507,7 +507,7 @@ def test_logs_in_parts_are_one_and_recordings_find_theirs_by_application(tmp_pat
 
 def test_error_of_a_reader_becomes_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = log(tmp_path, "one")
-    monkeypatch.setattr("crystalperf.fleet.reading.profile_application", lambda *_: 1 / 0)
+    monkeypatch.setattr("crystalperf.fleet.reading.scratch_run", lambda *_: 1 / 0)
     answer = read(Item(str(place), 1, 0.0, "state"))
     (problem,) = json.loads(answer.rows)["problems"]
     assert "(ZeroDivisionError: " in problem["text"]
@@ -702,17 +702,17 @@ def test_full_disk_is_not_recorded_as_an_error_of_the_log(tmp_path: Path, monkey
     import crystalperf.fleet.reading
 
     first, second = log(tmp_path / "logs", "one"), log(tmp_path / "logs", "two")
-    real = crystalperf.fleet.reading.profile_application
+    real = crystalperf.fleet.reading.scratch_run
 
-    def full(inputs, application, place):  # type: ignore[no-untyped-def]
+    def full(inputs, application, folder):  # type: ignore[no-untyped-def]
         if application.app_id.endswith("two"):
             try:
                 raise duckdb.IOException("Could not write all bytes: No space left on device")
             except duckdb.Error as error:
-                raise IndexFileError(f"{place}: the disk is full") from error
-        real(inputs, application, place)
+                raise IndexFileError(f"{folder}: the disk is full") from error
+        return real(inputs, application, folder)
 
-    monkeypatch.setattr(crystalperf.fleet.reading, "profile_application", full)
+    monkeypatch.setattr(crystalperf.fleet.reading, "scratch_run", full)
     with pytest.raises(InputError, match=r"disk.*\b1 of 2\b"):
         build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
     with opened(tmp_path / "fleet") as connection:

@@ -162,6 +162,8 @@ def _bounds(execution: Execution) -> list[float]:
 
 
 def _samples(connection: duckdb.DuckDBPyConnection, execution: Execution) -> SampleCounts:
+    if not execution.has_samples:
+        return SampleCounts(0, 0, 0, {})
     bounds = _bounds(execution)
     total, on_tasks, resolved = connection.execute(
         f"""

@@ -321,6 +321,8 @@ def _moved(resource: Resource) -> str:
 
 def neighbours(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> list[CpuContention]:
     """CPU contention of each stage that ran on contended machines in an interval, as far as recordings measured it."""
+    if not sql.has_rows(connection, "loads"):
+        return []
     rows = connection.execute(sql.text("neighbours").format(full=FULL, others=OTHERS), [start_ms, end_ms]).fetchall()
     return [CpuContention(*row) for row in rows]
 
@@ -342,6 +344,8 @@ def disagreements(
     CPU time and garbage collection are measured as cpu, waiting for other workers' data as net; the remaining time is
     an upper bound for disk, and so on.
     """
+    if not sql.has_rows(connection, "samples"):
+        return ()
     names = execution.names
     sums = ", ".join(f"sum(weight_ms * stacks.{name})" for name in names)
     rows = connection.execute(

@@ -9,6 +9,7 @@ import duckdb
 import numpy as np
 
 from crystalperf.indexes.resources import CPU, with_other
+from crystalperf.query import sql
 from crystalperf.query.execution.dag import Tasks
 from crystalperf.query.trace.records import Floats, uses_of
 from crystalperf.query.trace.sample_kinds import ON_CPU, TIMED_KINDS
@@ -53,8 +54,7 @@ def gathered(
         for name, share in zip(names, _shares(names), strict=True)
     )
     sums = ", ".join(f"coalesce(sum({kind}_{name}), 0)" for kind in ("sampling", "labels") for name in names)
-    row = connection.execute(
-        f"""
+    question = f"""
         WITH seen AS (
             SELECT stack_id, kind, sum(weight_ms) AS weight_ms, sum(weight_ms * weight_ms) AS square_ms2
             FROM samples
@@ -69,9 +69,10 @@ def gathered(
             GROUP BY symbol
         )
         SELECT coalesce(sum(total_ms), 0), coalesce(sum(labelled_ms), 0), {sums} FROM functions
-        """,
-        [start_ms, end_ms],
-    ).fetchall()[0]
+        """
+    row = (0.0,) * (2 + 2 * len(names))
+    if sql.has_rows(connection, "samples"):
+        row = connection.execute(question, [start_ms, end_ms]).fetchall()[0]
     total_ms, labelled_ms, *variances = row
     waited_ms = connection.execute(
         "SELECT coalesce(sum(fetch_wait_ms), 0) FROM tasks WHERE finish_ms > ? AND launch_ms < ?", [start_ms, end_ms]

@@ -261,6 +261,9 @@ def run_resources(connection: duckdb.DuckDBPyConnection) -> tuple[Resource, ...]
 
 
 def _has(connection: duckdb.DuckDBPyConnection, rows: str) -> bool:
+    """Whether there are such rows: a table, and maybe a condition."""
+    if " " not in rows:
+        return sql.has_rows(connection, rows)
     return connection.execute(f"SELECT 1 FROM {rows} LIMIT 1").fetchone() is not None
 
 

@@ -42,6 +42,9 @@ def measured_loads(
 
     Outside of the scope workers may have had more or less: a container's quota changes, other load comes and goes.
     """
+    if not sql.has_rows(connection, "loads"):
+        none = np.empty(0)
+        return Loads(np.empty(0, dtype=np.int64), none, none, none, none, none, none, np.empty(0, dtype=np.bool_))
     columns = connection.execute(sql.text("worker_loads"), {"begin": scope.start_ms, "end": scope.end_ms}).fetchnumpy()
 
     def column(name: str) -> Floats:

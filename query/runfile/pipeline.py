@@ -6,6 +6,7 @@ import dataclasses
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -107,12 +108,35 @@ def profile_application(
     progress: Progress = lambda _: None,
 ) -> None:
     """Write the run file of an application from discover(); `facts` go into its metadata."""
+    write_run(_assembled(inputs, application, indexes, progress), output, facts, progress)
+
+
+@contextmanager
+def scratch_run(inputs: Inputs, application: Application, folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to the tables of an application from discover(), without nodes and edges.
+
+    For answers about a run whose file nobody keeps; its temporary files are in `folder`.
+    """
+    run = _assembled(inputs, application)
+    with store.scratch(folder, "run", run.names, run.framework.reader.raw()) as connection:
+        connection.execute("SET pandas_analyze_sample = 1000000000")
+        for _, step in STEPS:
+            (_note_contradicted if step is keep_graph else step)(connection, run)
+        yield connection
+
+
+def _assembled(
+    inputs: Inputs,
+    application: Application,
+    indexes: Sequence[str] = (),
+    progress: Progress = lambda _: None,
+) -> Assembly:
     framework: ReadableFramework = find(application.framework)
     store.prepare("run", more=framework.reader.raw())
     progress(f"reading the {framework.vocabulary.log.partition(' ')[2]}")
     problems = Problems(inputs.problems)
     timed, untimed, delegated = _samples(inputs.samples, framework, problems, progress)
-    run = gather(
+    return gather(
         # The only reference, because a step releases its tasks.
         _with_delegates(_read(framework, application.log, problems), framework, problems, delegated, indexes, progress),
         framework,
@@ -122,7 +146,6 @@ def profile_application(
         untimed,
         progress,
     )
-    write_run(run, output, facts, progress)
 
 
 def _read(framework: ReadableFramework, log: LogFile, problems: Problems) -> Trace:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 @cache
@@ -19,3 +23,11 @@ def summed(time_ms: str) -> str:
     nanoseconds does not depend on it, and costs as little.
     """
     return f"(sum(round(({time_ms}) * 1e6)::HUGEINT) / 1e6)"
+
+
+def has_rows(connection: duckdb.DuckDBPyConnection, table: str) -> bool:
+    """Whether a table of a run has a row.  On a Run's connection this asks DuckDB once for all tables."""
+    filled: frozenset[str] | None = getattr(connection, "filled", None)
+    if filled is not None:
+        return table in filled
+    return connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is not None

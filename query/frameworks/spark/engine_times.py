@@ -28,6 +28,8 @@ class FallbackTime:
 
 def fallback_times(connection: duckdb.DuckDBPyConnection) -> list[FallbackTime]:
     """All fallbacks of a run, by the stages in which they took time."""
+    if not sql.has_rows(connection, "spark_engine_operators"):
+        return []
     rows = connection.execute(
         f"""
         SELECT scope_id, fallback, engine, stage_id, operators, reason, jvm_ms, conversion_ms
@@ -43,6 +45,8 @@ def fallback_times(connection: duckdb.DuckDBPyConnection) -> list[FallbackTime]:
 
 def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[EngineUse]:
     """The share of an engine in the task time of a scope, if one ran operators of its plans."""
+    if not sql.has_rows(connection, "spark_engine_operators"):
+        return []
     stages = [each.stage_id for each in execution.dag.stages]
     rows = connection.execute(
         f"""

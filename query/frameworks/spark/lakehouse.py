@@ -50,6 +50,8 @@ def table_of(name: str | None, detail: str | None, location: str | None) -> Lake
 
 def changes(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> list[TableChange]:
     """The MERGE, UPDATE and DELETE commands within an interval, the longest first."""
+    if not (sql.has_rows(connection, "operators") and sql.has_rows(connection, "spark_driver_metrics")):
+        return []
     rows = connection.execute(
         f"""
         WITH scope_parts AS ({sql.text("views/run/scope_parts")})
@@ -71,13 +73,15 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
 def merge_scans(connection: duckdb.DuckDBPyConnection, stages: Collection[str]) -> list[Finding]:
     """MERGE commands, of those with some of these `stages`, that scanned mostly files which they did not change:
     skipping these saves at most their share of the scan."""
-    own = _scopes_of(connection, stages)
-    found = [
+    merges = [
         each
         for each in changes(connection, 0.0, float("inf"))
         if each.operation == "merge" and each.scan_ms and (each.files_scanned or 0) >= FEWEST_FILES
-        if each.scope in own
     ]
+    if not merges:
+        return []
+    own = _scopes_of(connection, stages)
+    found = [each for each in merges if each.scope in own]
     cost_ms = {
         each.scope: (each.scan_ms or 0.0) * (1.0 - min(each.files_removed / (each.files_scanned or 1), 1.0))
         for each in found

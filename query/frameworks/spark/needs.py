@@ -57,6 +57,8 @@ class Needs:
 
 def needs(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) -> Needs | None:
     """The memory that the run needed; None if its log has no memory of executors, or executors differ in their heap."""
+    if not sql.has_rows(connection, "spark_executor_metrics"):
+        return None
     row = connection.execute(
         f"""
         WITH used AS ({sql.text("views/spark_memory", __package__)})

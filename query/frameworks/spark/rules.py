@@ -189,12 +189,16 @@ def runs_python(uses: frozenset[str]) -> bool:
 def python_shares(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
     """By stage, the share of Python workers in its tasks' time on no resource, if the plan's metrics time them (Spark
     4.0 and newer)."""
+    if not sql.has_rows(connection, "operator_metrics"):
+        return {}
     rows = connection.execute(sql.text("python_shares", __package__)).fetchall()
     return {stage_id: float(share) for stage_id, share in rows}
 
 
 def spilling_operators(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats]) -> list[str]:
     """Names of the operators that spilled in these stages, the one that spilled most first."""
+    if not sql.has_rows(connection, "operator_metrics"):
+        return []
     rows = connection.execute(
         """
         SELECT operators.name, sum(value) AS spilled
@@ -318,15 +322,12 @@ def assumptions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> 
     ).fetchall()[0]
     if tasks and not timed and not execution.has_samples:
         found.append(CpuTimeMissing(float(collected_ms)))
-    seen = connection.execute(
-        """
+    seen = """
         SELECT 1 FROM samples JOIN stacks USING (stack_id)
         WHERE task_id IS NOT NULL AND operator = 'python' AND cpu = 1 AND time_ms BETWEEN ? AND ?
         LIMIT 1
-        """,
-        bounds,
-    ).fetchone()
-    if seen is not None:
+    """
+    if sql.has_rows(connection, "samples") and connection.execute(seen, bounds).fetchone() is not None:
         found.append(PythonCounted())
     return found
 

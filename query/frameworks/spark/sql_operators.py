@@ -16,6 +16,7 @@ import numpy as np
 
 from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import CPU, DISK, NET, OTHER, with_other
+from crystalperf.query import sql
 from crystalperf.query.execution.evidence import is_interval, sampled_sums
 from crystalperf.query.frameworks import OperatorFrame
 from crystalperf.query.frameworks.spark.engines import PYTHON_TIME, SPARK_TIMING, engine_of, timing_of
@@ -292,6 +293,8 @@ def plans(connection: duckdb.DuckDBPyConnection, scopes: Collection[str] | None 
 
     Of the queries `scopes` if given, then with the driver's metrics too.
     """
+    if not sql.has_rows(connection, "operators"):
+        return {}
     metrics: dict[tuple[str, int], dict[str, dict[str, float]]] = {}
     for scope, node_id, stage, name, value in _metrics(connection, scopes):
         metrics.setdefault((scope, node_id), {}).setdefault(stage, {})[name] = value

@@ -31,6 +31,8 @@ class _Row:
 
 def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
     """The heaviest statements and sessions of a scope, if clients sent it several statements."""
+    if not sql.has_rows(connection, "spark_statements"):
+        return []
     bounds = {"start": execution.scope.start_ms, "end": execution.scope.end_ms}
     question = sql.text("statements", __package__).format(scope_parts=sql.text("views/run/scope_parts"))
     found = [_Row(*row) for row in connection.execute(question, bounds).fetchall()]

@@ -95,6 +95,8 @@ def _with_highest_rate(found: StreamingQuery, execution: Execution) -> Streaming
 
 def share_of_tasks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> float:
     """The share of the tasks' time in a scope that is in batches of streaming queries; 0 without tasks."""
+    if not sql.has_rows(connection, "spark_batches"):
+        return 0.0
     row = connection.execute(
         """
         SELECT sum(finish_ms - launch_ms) FILTER (stage_id IN (
@@ -110,6 +112,8 @@ def share_of_tasks(connection: duckdb.DuckDBPyConnection, execution: Execution) 
 
 def queries(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[dict[str, Any]]:
     """The rows of batches.sql of a scope."""
+    if not sql.has_rows(connection, "spark_batches"):
+        return []
     return _rows(connection, execution, "batches")
 
 
@@ -155,6 +159,8 @@ def falls_behind(connection: duckdb.DuckDBPyConnection, execution: Execution) ->
 
 def stages_of_streams(connection: duckdb.DuckDBPyConnection) -> set[str]:
     """The stages of streaming queries that read no files: their sources decide how many tasks read them."""
+    if not sql.has_rows(connection, "spark_batches"):
+        return set()
     rows = connection.execute(
         """
         SELECT DISTINCT stage_id

@@ -33,6 +33,8 @@ def named_parts(
     them (sql_operators).  Several functions of a stage run at the same time, in processes that wait for each other, so
     only their sum is known.
     """
+    if not sql.has_rows(connection, "operators"):
+        return []
     rows = connection.execute(
         """
         SELECT stage_id, detail FROM operator_stages JOIN operators USING (scope_id, node_id)

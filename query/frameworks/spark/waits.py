@@ -24,6 +24,11 @@ MOVES = ("spark.decommission.enabled", "spark.storage.decommission.enabled")
 SUPERSEDED = "another attempt succeeded"
 """Why Spark kills an attempt of a task after another one ended."""
 
+_ANY_COPY = """
+    SELECT 1 WHERE EXISTS (FROM spark_tasks WHERE speculative)
+        OR EXISTS (FROM tasks WHERE status = 'killed' AND reason LIKE $why)
+"""
+
 
 def held(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """The stages that waited for slots although others were free."""
@@ -64,6 +69,8 @@ def other_causes(connection: duckdb.DuckDBPyConnection, _execution: Execution) -
 
 
 def _awaited(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    if not held(connection):
+        return []
     answer = connection.execute(sql.text("slots_awaited", __package__))
     names = [each[0] for each in answer.description or ()]
     return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
@@ -74,7 +81,10 @@ def speculation(connection: duckdb.DuckDBPyConnection) -> list[Speculation]:
 
     The cost is at most the slots' time that losing copies took while all slots were in use, over the slots.
     """
-    answer = connection.execute(sql.text("speculation", __package__), {"why": f"%{SUPERSEDED}%"})
+    why = {"why": f"%{SUPERSEDED}%"}
+    if connection.execute(_ANY_COPY, why).fetchone() is None:
+        return []
+    answer = connection.execute(sql.text("speculation", __package__), why)
     names = [each[0] for each in answer.description or ()]
     rows = [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
     copies = sum(each["copies"] for each in rows)

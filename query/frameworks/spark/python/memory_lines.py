@@ -95,6 +95,8 @@ def as_table(lines: Iterable[MemoryLine]) -> Columns:
 
 def functions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[PythonMemory]:
     """The functions of a scope's stages of which there are memory profiles, that which raised the memory most first."""
+    if not sql.has_rows(connection, "spark_python_memory"):
+        return []
     names = {each.stage_id: each.name for each in execution.dag.stages}
     limit = limit_bytes(execution)
     rows = connection.execute(sql.text("memory_lines", __package__), [list(names)]).fetchall()

@@ -17,6 +17,8 @@ LEAST_LABELLED = 0.1
 
 def python_times(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[PythonTime]:
     """The stages of a scope of which there are profiles of Python workers, the one with the most task time first."""
+    if not sql.has_rows(connection, "spark_python_times"):
+        return []
     names = {each.stage_id: each.name for each in execution.dag.stages}
     package = __package__.rpartition(".")[0]
     rows = connection.execute(
