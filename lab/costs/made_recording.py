@@ -224,7 +224,11 @@ def recording(
         last = min(first + CHUNK_EVENTS, len(every))
         until = end if last == len(every) else int(every_ms[last])
         parked = [each for each in parks if begun <= each[0] < until]
-        jvm: dict[str, int | str] = {"startTime": begun * _TICKS_PER_MS, "javaArguments": arguments, "pid": 1000 + executor}
+        jvm: dict[str, int | str] = {
+            "startTime": begun * _TICKS_PER_MS,
+            "javaArguments": arguments,
+            "pid": 1000 + executor,
+        }
         parts = [
             of.settings,
             event(of.kind("jdk.JVMInformation"), encoded(of.layout("jdk.JVMInformation"), jvm)),
