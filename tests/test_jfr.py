@@ -22,7 +22,7 @@ from crystalperf.query.recordings.jfr import INTERVAL_KINDS, SAMPLE_KINDS, JfrEr
 from crystalperf.query.recordings.jfr.metadata import read_string
 from crystalperf.query.recordings.jfr.model import ProblemLog
 from crystalperf.query.recordings.jfr.source import load
-from crystalperf.query.recordings.jfr.varint import Truncated, read_varint, varint_stream, varints_at
+from crystalperf.query.recordings.jfr.varint import Truncated, distinct, read_varint, varint_stream, varints_at
 from tests.refusals import refused
 
 RECORDINGS = Path(__file__).parents[2] / "shared/real-inputs/jfr/recordings"
@@ -319,6 +319,15 @@ def test_unfinished_integer_is_rejected() -> None:
         read_varint(b"\x80\x80", 0, 2)
     assert varint_stream(np.frombuffer(b"\x05\x80\x80", np.uint8))[0].tolist() == [5]
     assert varint_stream(np.frombuffer(b"\xff" * 9 + b"\x80", np.uint8))[0].tolist() == [-1]
+
+
+@pytest.mark.parametrize("values", [[], [0], [7, 3, 7, 0], [1 << 62, 5, 5], [-1, 2, -1], [1 << 20, 1]])
+def test_distinct_values_are_those_of_numpy(values: list[int]) -> None:
+    keys = np.array(values, np.int64)
+    known, inverse = np.unique(keys, return_inverse=True)
+    found, codes = distinct(keys)
+    assert found.tolist() == known.tolist()
+    assert codes.tolist() == inverse.tolist()
 
 
 # ---- what a recording says ------------------------------------------------------------------------------------------

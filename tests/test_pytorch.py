@@ -1134,9 +1134,9 @@ def test_a_text_without_the_end_of_an_event_is_looked_through_a_few_times(
     looked: list[int] = []
     whole_events = chrome._whole_events
 
-    def counted(text: bytes, name: str) -> Any:
+    def counted(text: bytes, name: str, until_us: float) -> Any:
         looked.append(len(text))
-        return whole_events(text, name)
+        return whole_events(text, name, until_us)
 
     monkeypatch.setattr(chrome, "_whole_events", counted)
     monkeypatch.setattr(chrome, "pieces", lambda _part, _problems: iter([b"[" + b'{"a": ', *[b"[1, " * 250] * 200]))

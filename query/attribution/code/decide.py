@@ -40,6 +40,7 @@ class NumberedStacks:
     operators: list[OperatorFrame | None] = field(default_factory=list)
     stacks: dict[bytes, int] = field(default_factory=dict)
     truncated: list[bool] = field(default_factory=list)
+    _kept: tuple[Ints, NDArray[np.int32]] | None = None
 
     def add(self, recording: jfr.Recording) -> Ints:
         """Add a recording's stacks; returns this table's number of each of them, (stacks of the recording,)."""
@@ -84,11 +85,18 @@ class NumberedStacks:
 
     def lengths(self) -> Ints:
         """The number of frames of each stack, (stacks,)."""
-        return np.array([len(key) // _FRAME_BYTES for key in self.stacks], dtype=np.int64)
+        return self._columns()[0]
 
     def flat(self) -> NDArray[np.int32]:
         """The frames of all stacks, one stack after the other, leaves first, (sum of lengths,)."""
-        return np.frombuffer(b"".join(self.stacks), dtype=np.int32)
+        return self._columns()[1]
+
+    def _columns(self) -> tuple[Ints, NDArray[np.int32]]:
+        """lengths() and flat(), kept until a stack is added: each recording asks for them several times."""
+        if self._kept is None or len(self._kept[0]) != len(self.stacks):
+            lengths = np.array([len(key) // _FRAME_BYTES for key in self.stacks], dtype=np.int64)
+            self._kept = lengths, np.frombuffer(b"".join(self.stacks), dtype=np.int32)
+        return self._kept
 
     def _stack(self, frames: NDArray[np.int32], *, truncated: bool) -> int:
         """The number of a stack, leaf first; `truncated` is stored only for a new stack."""

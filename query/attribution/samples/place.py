@@ -18,7 +18,7 @@ from crystalperf.query.attribution.samples.which_worker import UNNAMED, has_task
 from crystalperf.query.inputs.reader import ReadableFramework
 from crystalperf.query.recordings import jfr
 from crystalperf.query.trace.contract import Trace
-from crystalperf.query.trace.records import Columns, Floats, Ints, Problems, objects
+from crystalperf.query.trace.records import Coded, Columns, Floats, Ints, Problems, coded
 
 MIN_UNMATCHED_SHARE = 0.05
 """Minimum share of sampled task time that matches no task for a problem to be reported."""
@@ -85,10 +85,10 @@ def place(
     names = [f"{each.java_name or each.os_name}#{each.java_tid}" for each in recording.threads]
     rows: Columns = {
         "time_ms": start_ms + shift,
-        "worker_id": objects([worker_id] * len(time.thread)),
-        "thread": objects([names[each] for each in time.thread.tolist()]),
+        "worker_id": coded(np.zeros(len(stack), np.int32), [worker_id]),
+        "thread": coded(time.thread, names),
         "stack_id": stack,
-        "kind": objects([KINDS[each] for each in time.kind.tolist()]),
+        "kind": coded(time.kind, KINDS),
         "weight_ms": time.weight_ms,
         "bytes": np.ma.MaskedArray(time.bytes, time.bytes == 0),
         "task_id": task_id,
@@ -156,7 +156,11 @@ class _WorkerTasks:
 
 def _tasks_of(trace: Trace, worker_id: str) -> _WorkerTasks:
     tasks = trace.tasks
-    rows = np.flatnonzero(np.array([each == worker_id for each in tasks["worker_id"]], dtype=bool))
+    workers = tasks["worker_id"]
+    if isinstance(workers, Coded):
+        rows = np.flatnonzero(np.array([each == worker_id for each in workers.texts], dtype=bool)[workers.codes])
+    else:
+        rows = np.flatnonzero(np.array([each == worker_id for each in workers], dtype=bool))
     rows = rows[np.argsort(np.asarray(tasks["launch_ms"])[rows], kind="stable")]
     return _WorkerTasks(
         np.asarray(tasks["task_id"], dtype=np.int64)[rows],

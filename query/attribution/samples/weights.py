@@ -85,7 +85,9 @@ def _effective_period(samples: jfr.Samples, rows: NDArray[np.int64], stated_ms: 
 def _distinct_threads(time_ns: NDArray[np.int64], thread: NDArray[np.int32], window_ms: float) -> Floats:
     """The number of threads that were sampled in the window of each sample."""
     window = ((time_ns - time_ns[0]) // int(window_ms * 1e6)).astype(np.int64)
-    pairs = np.unique(np.stack([window, thread.astype(np.int64)], axis=1), axis=0)
-    windows, counts = np.unique(pairs[:, 0], return_counts=True)
+    # Packed into one integer: sorting it is much faster than sorting rows.
+    threads = int(thread.max()) + 2
+    pairs = np.unique(window * threads + (thread.astype(np.int64) + 1))
+    windows, counts = np.unique(pairs // threads, return_counts=True)
     result: Floats = counts[np.searchsorted(windows, window)].astype(np.float64)
     return result

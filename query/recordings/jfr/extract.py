@@ -28,6 +28,7 @@ from .model import (
     Throttling,
 )
 from .pools import PoolReader, Pools, Stacks
+from .varint import distinct
 
 BATCH_EVENTS = 1 << 18
 HOUR_NS = 3_600_000_000_000
@@ -120,7 +121,7 @@ class ChunkReader:
             for c in self._columns(name, INTERVAL_FIELDS | {spec.bytes_field, spec.asked_field})
         ]
         scalars = {name: list(self._columns(name, fields)) for name, fields in SCALAR_EVENTS.items()}
-        used = [c.integer("stackTrace") for _, c in samples + intervals]
+        used = [distinct(c.integer("stackTrace"))[0] for _, c in samples + intervals]
         stack_keys = np.unique(np.concatenate([np.empty(0, np.int64), *used]))
         everything = [c for _, c in samples + intervals] + [c for each in scalars.values() for c in each]
         keep = {i for name in KEPT_POOLS for i in self.types.ids(name)}
@@ -185,8 +186,8 @@ class ChunkReader:
         return good
 
     def _threads(self, keys: I64) -> I32:
-        distinct, inverse = np.unique(keys, return_inverse=True)
-        found = np.array([self.threads.get(key, -1) for key in distinct.tolist()], np.int32)[inverse]
+        known, inverse = distinct(keys)
+        found = np.array([self.threads.get(key, -1) for key in known.tolist()], np.int32)[inverse]
         meaning = "events of threads that the recording does not describe"
         unknown = int(((found < 0) & (keys != 0)).sum())
         self.log.add("unknown thread", "data loss", self.place, meaning, unknown)
@@ -196,8 +197,9 @@ class ChunkReader:
         if not self.stack_keys.size:
             found = np.full(keys.size, -1, np.int32)
         else:
-            at = np.minimum(np.searchsorted(self.stack_keys, keys), self.stack_keys.size - 1)
-            found = np.where(self.stack_keys[at] == keys, self.stack_rows[at], -1).astype(np.int32)
+            known, inverse = distinct(keys)
+            at = np.minimum(np.searchsorted(self.stack_keys, known), self.stack_keys.size - 1)
+            found = np.where(self.stack_keys[at] == known, self.stack_rows[at], -1).astype(np.int32)[inverse]
         meaning = "events whose stack is not in the recording"
         self.log.add("unknown stack", "data loss", self.place, meaning, int(((found < 0) & (keys != 0)).sum()))
         return found
@@ -205,9 +207,9 @@ class ChunkReader:
     def _states(self, columns: Columns) -> U8:
         codes = self.merged.states
         leaf = columns.leaves.get("state")
-        distinct, inverse = np.unique(columns.integer("state"), return_inverse=True)
-        coded = np.zeros(distinct.size, np.uint8)
-        for i, key in enumerate(distinct.tolist()):
+        keys, inverse = distinct(columns.integer("state"))
+        coded = np.zeros(keys.size, np.uint8)
+        for i, key in enumerate(keys.tolist()):
             text = (self.pools.text(leaf.ref, key) if leaf else None) or ""
             if text in codes or len(codes) < 256:
                 coded[i] = codes.setdefault(text, len(codes))

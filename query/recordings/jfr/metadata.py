@@ -163,11 +163,16 @@ def read_types(buf: memoryview, pos: int, end: int) -> Types:
     """The types in the metadata event with its body (behind size and type) at `pos`. Raises Truncated."""
     for _ in range(3):  # start, duration, id of the metadata
         _, pos = read_varint(buf, pos, end)
-    count, pos = read_varint(buf, pos, end)
-    if not 0 <= count <= min(end - pos, MAX_ELEMENTS):
+    return _types(bytes(buf[pos:end]))  # slices of bytes take half the time
+
+
+@lru_cache(maxsize=2)
+def _types(body: bytes) -> Types:
+    """The types in a metadata event from its strings on: all chunks of a JVM have the same."""
+    count, at = read_varint(body, 0, len(body))
+    if not 0 <= count <= min(len(body) - at, MAX_ELEMENTS):
         raise Truncated
     strings: list[str] = []
-    body, at = bytes(buf[pos:end]), 0  # slices of bytes take half the time
     for _ in range(count):
         text, at = read_string(body, at, len(body))
         strings.append(text if isinstance(text, str) else "")

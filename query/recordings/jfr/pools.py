@@ -19,6 +19,8 @@ from .varint import Truncated, read_varint, varint_stream
 
 WINDOW_BYTES = 4 << 20
 FEW_ENTRIES = 24
+BATCH_FRAMES = 1 << 17
+"""Frames that are selected at once: most pools have a few stacks, and numpy's cost is that of its calls."""
 STRING = "java.lang.String"
 STACK_TRACE = "jdk.types.StackTrace"
 
@@ -66,26 +68,40 @@ class Stacks:
 
     def __init__(self, wanted: I64) -> None:
         self._wanted = wanted
+        self._read: list[tuple[I64, Bool, I64, I64, I32]] = []
+        self._frames_read = 0
         self._parts: list[tuple[I64, Bool, I64, I32]] = []
         self._frames: list[Frames] = []
 
     def add(self, keys: I64, truncated: Bool, depth: I64, frames: I64, items: Layout) -> None:
         """Add the wanted stacks; `frames` has the frames of all stacks in sequence, `depth` of each."""
-        wanted = np.isin(keys, self._wanted)
-        if not wanted.any():
-            return
-        if not wanted.all():
-            frames = frames[np.repeat(wanted, depth)]
-            keys, truncated, depth = keys[wanted], truncated[wanted], depth[wanted]
         names = [leaf.path.rpartition(".")[2] for leaf in items]
         nothing = np.zeros(len(frames), np.int64)
         method, line = (frames[:, names.index(name)] if name in names else nothing for name in ("method", "lineNumber"))
-        distinct, codes = _distinct(Frames(method, line.astype(np.int32)))
-        self._frames.append(distinct)
-        self._parts.append((keys, truncated, depth, codes))
+        self._read.append((keys, truncated, depth, method, line.astype(np.int32)))
+        self._frames_read += len(frames)
+        if self._frames_read >= BATCH_FRAMES:
+            self._select()
+
+    def _select(self) -> None:
+        """Keep the wanted ones of the stacks that were read, with their distinct frames."""
+        if not self._read:
+            return
+        keys, truncated, depth, method, line = (np.concatenate(column) for column in zip(*self._read, strict=True))
+        self._read, self._frames_read = [], 0
+        wanted = np.isin(keys, self._wanted)
+        if not wanted.all():
+            of_wanted = np.repeat(wanted, depth)
+            method, line = method[of_wanted], line[of_wanted]
+            keys, truncated, depth = keys[wanted], truncated[wanted], depth[wanted]
+        if keys.size:
+            distinct, codes = _distinct(Frames(method, line))
+            self._frames.append(distinct)
+            self._parts.append((keys, truncated, depth, codes))
 
     def table(self) -> tuple[I64, Bool, I64, I32, Frames]:
         """(keys in ascending order, truncated, start offsets n + 1, frame codes, frames); of equal keys the last."""
+        self._select()
         if not self._parts:
             no_frames = Frames(np.empty(0, np.int64), np.empty(0, np.int32))
             no_codes = np.empty(0, np.int32)

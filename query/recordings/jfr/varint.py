@@ -84,3 +84,16 @@ def varint_stream(data: U8) -> tuple[I64, I64]:
         starts, ends = starts[:-1], ends[:-1]
     values, _ = varints_at(data, starts.astype(np.int64)) if starts.size else (np.empty(0, np.int64), None)
     return values, ends.astype(np.int64)
+
+
+def distinct(values: I64) -> tuple[I64, I64]:
+    """The distinct values in ascending order, and the number of each value among them: np.unique without its sort.
+
+    Keys of a chunk are small, and a million events refer to few of them.
+    """
+    if not values.size or values.min() < 0 or ((most := int(values.max())) > 1 << 16 and most > 4 * values.size):
+        return np.unique(values, return_inverse=True)
+    known = np.zeros(most + 1, np.bool_)
+    known[values] = True
+    codes = np.cumsum(known) - 1
+    return np.flatnonzero(known), codes[values]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from crystalperf.query.frameworks.ml.pytorch.kineto import Process, Ran
 from crystalperf.query.frameworks.ml.pytorch.lanes import Built
-from crystalperf.query.frameworks.ml.pytorch.names import COLLECTIVE, collective_key, kernel_name
+from crystalperf.query.frameworks.ml.pytorch.names import collective_key, is_collective, kernel_name
 from crystalperf.query.frameworks.ml.pytorch.outermost import Outermost
 from crystalperf.query.frameworks.ml.training.collectives import Collective, report_uneven, shifts
 from crystalperf.query.frameworks.ml.training.program import Operation
@@ -19,7 +19,7 @@ def align_clocks(processes: Sequence[Process], origin: str, problems: Problems) 
     parts = []
     for process in processes:
         on_threads = [each for thread in process.threads.values() for each in thread.collectives]
-        on_streams = [each for stream in process.streams.values() for each in stream if COLLECTIVE.search(each.name)]
+        on_streams = [each for stream in process.streams.values() for each in stream if is_collective(each.name)]
         for each in (*on_threads, *on_streams):
             operation = as_operation(process, each)
             if (key := collective_key(operation.operator, each.group)) is not None:
@@ -38,7 +38,7 @@ def align_clocks(processes: Sequence[Process], origin: str, problems: Problems) 
 
 def as_operation(process: Process, each: Ran) -> Operation:
     """A collective as an operation, with the network as its bottleneck."""
-    name = kernel_name(each.name) if COLLECTIVE.search(each.name) else each.name
+    name = kernel_name(each.name) if is_collective(each.name) else each.name
     return Operation(
         process.label, process.ms(each.start), process.ms(each.end), name, "", "net", kind="collective",
         bytes=each.bytes,

@@ -115,8 +115,10 @@ class Kernels:
         which may be those of inputs."""
         for pattern in (_UPDATES, _ACCUMULATES):
             found: set[tuple[int, ...]] = set()
+            names = {one.name for operators in self._operators.values() for one in operators}
+            named = {each for each in names if pattern.search(each)}
             for each in (one for operators in self._operators.values() for one in operators):
-                if pattern.search(each.name) and (by := self._inputs(each)) is not None:
+                if each.name in named and (by := self._inputs(each)) is not None:
                     found.update(one.shape for one in (*by.tensors, *(one for listed in by.lists for one in listed)))
             if found:
                 return frozenset(found)

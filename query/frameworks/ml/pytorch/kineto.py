@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from crystalperf.query.frameworks.ml.pytorch.names import COLLECTIVE, MODULE, STEP, is_informative, is_mark
+from crystalperf.query.frameworks.ml.pytorch.names import MODULE, STEP, is_collective, is_informative, is_mark
 from crystalperf.query.frameworks.ml.training.chrome import Event, number
 from crystalperf.query.frameworks.ml.training.roofline import Grid, grid_of
 from crystalperf.query.frameworks.ml.training.times import Doubts
@@ -144,6 +144,10 @@ class Process:
         rank = info.get("rank") if isinstance(info, dict) else None
         return rank if isinstance(rank, int) else None
 
+    def left_out_from(self) -> float:
+        """From when on events are left out so far, by the trace's clock, µs."""
+        return self.until_us
+
     def take(self, events: Sequence[Event], names: dict[str, str]) -> None:
         """Add the relevant events.  `names` interns names."""
         for each in events:
@@ -264,7 +268,7 @@ class Process:
             ran.bytes = facts.bytes
         elif isinstance(facts.in_elements, int):
             ran.bytes = facts.in_elements * _SIZES.get(str(facts.element_type), 4)
-        if COLLECTIVE.search(ran.name):
+        if is_collective(ran.name):
             parts = (facts.collective, facts.group, facts.ranks)
             ran.group = sys.intern(" ".join(str(one) for one in parts if one is not None))
         stream = facts.stream if facts.stream is not None else event.tid

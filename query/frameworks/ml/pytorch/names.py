@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from crystalperf.query.frameworks.ml.training.calls import device_of
@@ -41,7 +41,23 @@ _WAITS = re.compile(
 )
 _BETWEEN_TWO = re.compile(r"SendRecv|gloo:(?:send|recv)")
 
+_NAMES = 1 << 14
+"""Names whose facts are kept: a trace has a million events of few names, some of hundreds of letters."""
 
+
+@lru_cache(maxsize=_NAMES)
+def is_collective(name: str) -> bool:
+    """Whether a kernel or an operator exchanges data with other processes."""
+    return COLLECTIVE.search(name) is not None
+
+
+@lru_cache(maxsize=_NAMES)
+def is_synchronizing(call: str) -> bool:
+    """Whether a call of the device's runtime waits for work on the device."""
+    return SYNCHRONIZES.search(call) is not None
+
+
+@lru_cache(maxsize=_NAMES)
 def is_informative(function: str) -> bool:
     """Whether a Python function shows where in the program or in the model something ran."""
     if function.startswith(MODULE):
@@ -90,6 +106,7 @@ def is_wait(function: str) -> bool:
     return _WAITS.match(function) is not None
 
 
+@lru_cache(maxsize=_NAMES)
 def is_mark(operator: str) -> bool:
     """Whether an operator marks a step or a part of one: PyTorch 1.8 and 1.9 have no other marks."""
     return STEP.fullmatch(operator) is not None or mark_phase(operator) is not None

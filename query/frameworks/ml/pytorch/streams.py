@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from crystalperf.query.frameworks.ml.pytorch.kernels import Kernels, by_lane
 from crystalperf.query.frameworks.ml.pytorch.kineto import Process, Ran
 from crystalperf.query.frameworks.ml.pytorch.lanes import Built, Launched
-from crystalperf.query.frameworks.ml.pytorch.names import COLLECTIVE, collective_key, kernel_name
+from crystalperf.query.frameworks.ml.pytorch.names import collective_key, is_collective, kernel_name
 from crystalperf.query.frameworks.ml.pytorch.outermost import Outermost
 from crystalperf.query.frameworks.ml.training.collectives import Collective
 from crystalperf.query.frameworks.ml.training.devices import PCIE
@@ -81,7 +81,7 @@ def _kernel(process: Process, device: str, each: Ran, by: Outermost | None, own:
     kind, resource, name = "kernel", "", kernel_name(each.name)
     if own.kind:
         kind, resource, name = "copy", PCIE.name if own.shares is None else "", each.name
-    elif COLLECTIVE.search(each.name):
+    elif is_collective(each.name):
         kind, resource = "collective", "net"
     return Operation(
         device, process.ms(each.start), process.ms(each.end),

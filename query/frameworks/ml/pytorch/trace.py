@@ -47,7 +47,7 @@ def read(log: LogFile) -> Trace:
     for number, part in enumerate(log.parts):
         process = Process(str(number), most=MAX_EVENTS // len(log.parts))
         pairs = chrome.Pairs(process.doubts)
-        for events in chrome.read(log, part, problems, process.header):
+        for events in chrome.read(log, part, problems, process.header, process.left_out_from):
             process.take(pairs.joined(events), names)
         pairs.finish()
         if process.is_ascend:

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from crystalperf.indexes.frozen import frozen
 from crystalperf.query.frameworks.ml.pytorch import ranges
 from crystalperf.query.frameworks.ml.pytorch.kineto import Process, Ran
-from crystalperf.query.frameworks.ml.pytorch.names import COLLECTIVE, MODULE, SYNCHRONIZES
+from crystalperf.query.frameworks.ml.pytorch.names import MODULE, is_collective, is_synchronizing
 from crystalperf.query.frameworks.ml.pytorch.outermost import inputs
 from crystalperf.query.predict.interval import of_ends
 
@@ -278,7 +278,7 @@ def _place_of(process: Process, asked: Sequence[_Action]) -> str | None:
 
 def _has_collectives(process: Process) -> bool:
     names = {each.name for stream in process.streams.values() for each in stream}
-    return any(each.collectives for each in process.threads.values()) or any(map(COLLECTIVE.search, names))
+    return any(each.collectives for each in process.threads.values()) or any(map(is_collective, names))
 
 
 def _launch_us(process: Process) -> float | None:
@@ -353,7 +353,7 @@ def _actions(process: Process, kernels: Sequence[_Kernel], begin: float, end: fl
             if not begin <= call.start < end:
                 continue
             own = launched.get(id(call), [])
-            waits = bool(SYNCHRONIZES.search(call.name)) or (
+            waits = is_synchronizing(call.name) or (
                 "Memcpy" in call.name
                 and any(
                     _TO_HOST.search(one.ran.name)

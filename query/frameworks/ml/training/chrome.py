@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -137,14 +137,29 @@ class _Typed(Event, gc=False, frozen=True):
         return self.args or NO_ARGS
 
 
+class _Timed(msgspec.Struct, gc=False, frozen=True):
+    """Of an event only what shows that it is later than others."""
+
+    ph: str = ""
+    ts: float = math.nan
+    dur: float = math.nan
+
+
+_timed = msgspec.json.Decoder(list[_Timed])
 _typed = msgspec.json.Decoder(list[_Typed], strict=False)
 _loose = msgspec.json.Decoder(list[Event], strict=False)
 
 
-def read(log: LogFile, part: Part, problems: Problems, header: dict[str, Any]) -> Iterator[list[Event]]:
+def read(
+    log: LogFile,
+    part: Part,
+    problems: Problems,
+    header: dict[str, Any],
+    until_us: Callable[[], float] = lambda: math.inf,
+) -> Iterator[list[Event]]:
     """The events of one file in order, many at a time; `header` gets the members outside of the list.
 
-    Damaged events are left out and reported in `problems`.
+    Damaged events are left out and reported in `problems`, and many at once that all begin at `until_us` or later.
     """
     stream = pieces(part, problems)
     text = b""
@@ -162,7 +177,7 @@ def read(log: LogFile, part: Part, problems: Problems, header: dict[str, Any]) -
             _take_header(text[: start[0]], header)
             text, inside = text[start[1] :], True
         if len(text) >= enough:
-            events, text, lost = _whole_events(text, part.name)
+            events, text, lost = _whole_events(text, part.name, until_us())
             damaged += lost
             if len(text) > _MAX_BYTES:
                 _report_damage(problems, part, "a section without complete events was left out")
@@ -200,16 +215,16 @@ def _decoded_members(text: bytes, before: bytes, after: bytes) -> dict[str, Any]
     return found if isinstance(found, dict) else {}
 
 
-def _whole_events(text: bytes, name: str) -> tuple[list[Event], bytes, int]:
+def _whole_events(text: bytes, name: str, until_us: float) -> tuple[list[Event], bytes, int]:
     """The whole events at the beginning of a text, the rest of it, and the number of damaged events."""
-    found = _at_once(text)
+    found = _at_once(text, until_us)
     if found is None:
         text = _repaired(text)
-        found = _at_once(text)
+        found = _at_once(text, until_us)
     return _one_by_one(text, name) if found is None else (*found, 0)
 
 
-def _at_once(text: bytes) -> tuple[list[Event], bytes] | None:
+def _at_once(text: bytes, until_us: float) -> tuple[list[Event], bytes] | None:
     """The whole events and the rest; None if some are damaged, or no end of an event was found."""
     end = len(text)
     for _ in range(_MAX_TRIES):
@@ -217,7 +232,7 @@ def _at_once(text: bytes) -> tuple[list[Event], bytes] | None:
         if brace < 0:
             break
         if (between := _BETWEEN.match(text, brace)) is not None:
-            events = _decode(text[: brace + 1])
+            events = [] if _are_later(text[: brace + 1], until_us) else _decode(text[: brace + 1])
             if not isinstance(events, str):
                 return events, text[between.end() - 1 :]
             if events == "damaged":
@@ -276,6 +291,24 @@ def _decode(text: bytes) -> list[Event] | Literal["cut", "damaged"]:
         return _loose.decode(whole)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return "damaged"
+
+
+def _are_later(text: bytes, until_us: float) -> bool:
+    """Whether a reader needs none of these events: all are undamaged, and begin at a time or later.
+
+    An event without a time of its own, or one half of a pair, may change others.
+    """
+    if until_us == math.inf or not text.isascii() or b"\\" in text or b"async_npu" in text:
+        return False  # a text without its decoding could be damaged, and flows of Ascend's profiler name it
+    try:
+        events = _timed.decode(b"[" + text + b"]")
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    least = max(until_us, 1.0)
+    return all(
+        (each.ph == "X" and least <= each.ts <= LARGEST and 0 <= each.dur <= LARGEST) or each.ph in ("s", "t", "f")
+        for each in events
+    )
 
 
 def _rest(text: bytes, part: Part, problems: Problems, header: dict[str, Any]) -> tuple[list[Event], int]:
