@@ -87,14 +87,16 @@ def solve_fixed_point(
     if scenario.ratio("workers") != 1 and not execution.in_order:
         placed = _without_places(tasks, len(execution.dag.stages))
     replay_with = prepared(state.dag, placed, slots, policy, scaled_limits(recorded, base.limits, scenario))
-    now, work_ms, aitken = before, 0.0, _Aitken()
+    now, work_ms, aitken, replayed_ms = before, 0.0, _Aitken(), np.zeros(0)
     for iteration in range(ITERATIONS):
         current = contention.apply()
         takes = length = np.maximum(current.sum(axis=1), least_ms)
         if first is not None and were_first is not None:
             are = first.firsts(tasks.stage, now, recorded.slots if now is before else slots, recorded.is_first_scope)
             takes = were_first.moved(first, are, tasks.stage, length)
-        last, now, took_ms = now, replay_with(takes), work_ms
+        last, took_ms = now, work_ms
+        if not np.array_equal(takes, replayed_ms):  # the same durations have the same replay
+            now, replayed_ms = replay_with(takes), takes
         work_ms = float(takes.sum())
         agrees = abs(now.makespan_ms - last.makespan_ms) <= TOLERANCE * last.makespan_ms
         if last is not before and agrees and abs(work_ms - took_ms) <= TOLERANCE * took_ms:
