@@ -140,6 +140,11 @@ typedef struct {
      * whose entries may be outdated; the number of idle workers of each kind, with a free slot and no task, and in
      * `lots` the accumulated share of new ones. */
     Heap least_loaded[2];
+    /* Without workers that may be lost, the same in `shelves` instead: for each kind and number of running tasks, the
+     * workers with a free slot, a bit each; `shelf_of` is the shelf of a worker, -1 for none. */
+    bool may_lose;
+    int64_t shelves, words, *shelf_of, *shelved;
+    uint64_t *shelf;
     int64_t *stack, *depth, *running, *is_new, idle[2];
     double lots;
     /* Hosts with free slots: the number of slots of each, the list of these hosts, and each host's position in it. */
@@ -192,7 +197,43 @@ static int64_t take_slot(State *state, int64_t worker) {
     return slot;
 }
 
+/* Puts a worker on the shelf of its kind and its running tasks, or on none without a free slot. */
+static void shelve(State *state, int64_t worker) {
+    int64_t from = state->shelf_of[worker], to = -1;
+    uint64_t bit = UINT64_C(1) << (worker % 64);
+    if (state->depth[worker] > 0) to = state->is_new[worker] * state->shelves + state->running[worker];
+    if (from == to) return;
+    if (from >= 0) {
+        state->shelf[from * state->words + worker / 64] &= ~bit;
+        state->shelved[from]--;
+    }
+    if (to >= 0) {
+        state->shelf[to * state->words + worker / 64] |= bit;
+        state->shelved[to]++;
+    }
+    state->shelf_of[worker] = to;
+}
+
+/* The first worker on the first shelf of its kind, -1 if there is none. */
+static int64_t first_shelved(const State *state, int64_t is_new) {
+    for (int64_t shelf = is_new * state->shelves; shelf < (is_new + 1) * state->shelves; shelf++) {
+        if (state->shelved[shelf] == 0) continue;
+        for (int64_t word = 0; word < state->words; word++) {
+            uint64_t bits = state->shelf[shelf * state->words + word];
+            int64_t worker = 64 * word;
+            if (bits == 0) continue;
+            while ((bits & 1) == 0) bits >>= 1, worker++;
+            return worker;
+        }
+    }
+    return -1;
+}
+
 static bool offer(State *state, int64_t worker) {
+    if (!state->may_lose) {
+        shelve(state, worker);
+        return true;
+    }
     return heap_push(&state->least_loaded[state->is_new[worker]],
                      (Entry){(double)state->running[worker], worker, worker, 0});
 }
@@ -212,6 +253,7 @@ static bool give_slot(State *state, int64_t slot) {
 /* The least loaded worker with a free slot, of new workers or of those that ran a task; -1 if there is none.  Drops the
  * slots of lost workers. */
 static int64_t first_of(State *state, int64_t is_new) {
+    if (!state->may_lose) return first_shelved(state, is_new);
     Heap *heap = &state->least_loaded[is_new];
     while (heap->count > 0) {
         const Entry *first = &heap->entries[0];
@@ -226,6 +268,7 @@ static int64_t first_of(State *state, int64_t is_new) {
 }
 
 static bool any_alive(State *state) {
+    if (!state->may_lose) return state->free_count > 0;
     return first_of(state, 1) >= 0 || first_of(state, 0) >= 0;
 }
 
@@ -276,6 +319,8 @@ static int64_t first_at_home(const State *state, int64_t stage) {
     for (int64_t number = 0; number < state->free_count; number++) {
         int64_t host = state->free_hosts[number];
         int64_t low = plan->homes_at[stage], high = plan->homes_at[stage + 1];
+        int64_t guess = low < high ? low + host - plan->home_host[low] : high; /* often there is a list for each host */
+        if (guess >= low && guess < high && plan->home_host[guess] == host) low = high = guess;
         while (low < high) {
             int64_t middle = (low + high) / 2;
             if (plan->home_host[middle] < host)
@@ -404,7 +449,7 @@ static bool launch_all(State *state) {
         tally(state, wanted, -1);
         state->running[wanted]++;
         state->is_new[wanted] = 0;
-        if (state->depth[wanted] > 0 && !offer(state, wanted)) return false;
+        if ((state->depth[wanted] > 0 || !state->may_lose) && !offer(state, wanted)) return false;
         dequeue(state, stage, task);
         state->active[stage]++;
         if (plan->restarts && plan->place_of[task] == AT_HOME) state->since[stage] = state->now;
@@ -503,7 +548,7 @@ static bool happen(State *state, Entry event) {
 /* An event-driven simulation: a clock, a heap of events, and queues.  False if memory runs out, or interrupted. */
 static bool run(State *state) {
     const Plan *plan = state->plan;
-    for (int64_t worker = 0; worker < plan->workers; worker++) state->is_new[worker] = 1;
+    for (int64_t worker = 0; worker < plan->workers; worker++) state->is_new[worker] = 1, state->shelf_of[worker] = -1;
     for (int64_t slot = 0; slot < plan->slots; slot++) {
         state->last_until = fmax(state->last_until, plan->until[slot]);
         if (!enter(state, fmax(plan->start, plan->available[slot]), SLOT, slot)) return false;
@@ -542,6 +587,8 @@ static int64_t *share_out(State *state) {
         {&state->running, plan->workers},      {&state->is_new, plan->workers},
         {&state->free_on, plan->hosts},
         {&state->free_hosts, plan->hosts},     {&state->free_place, plan->hosts},
+        {&state->shelf_of, plan->workers},     {&state->shelved, 2 * state->shelves},
+        {(int64_t **)&state->shelf, 2 * state->shelves * state->words},
         {&state->left, plan->stages},          {&state->waiting, plan->stages},
         {&state->at_home, plan->stages},       {&state->lists_left, plan->stages},
         {&state->next_anywhere, plan->stages}, {&state->next_elsewhere, plan->stages},
@@ -584,6 +631,16 @@ static const char *not_finite(const Plan *plan) {
 
 static bool schedule(const Plan *plan) {
     State state = {.plan = plan};
+    int64_t most = 0; /* slots of a worker */
+    for (int64_t slot = 0; slot < plan->slots; slot++) state.may_lose |= plan->until[slot] < INFINITY;
+    for (int64_t worker = 0; worker < plan->workers; worker++) {
+        int64_t own = plan->first_slot[worker + 1] - plan->first_slot[worker];
+        most = own > most ? own : most;
+    }
+    if (!state.may_lose) {
+        state.shelves = most + 1;
+        state.words = (plan->workers + 63) / 64;
+    }
     int64_t *block = share_out(&state);
     double *times = calloc((size_t)(2 * plan->stages + 1), sizeof(double));
     bool done = block != NULL && times != NULL;
