@@ -18,7 +18,7 @@ from crystalperf.query.execution.slots import Slots
 from crystalperf.query.simulate.device_sharing import Concurrency
 from crystalperf.query.simulate.effects.device_speed import throttled_wait_ms
 from crystalperf.query.simulate.transfers import Physics, RecordedTransfer, Transfer, as_recorded, share_of, transfers
-from crystalperf.query.trace.arrays import safe_divide
+from crystalperf.query.trace.arrays import blocks, safe_divide
 from crystalperf.query.trace.records import Floats, Ints
 
 
@@ -66,14 +66,19 @@ class TransferContention:
         for position, (each, others) in enumerate(zip(self._known, self._among, strict=True)):
             self._took[position], seen_ms = each.in_scenario(others, more_ms)
             device_ms = current[:, each.transfer.column]
-            current[:, each.transfer.column] = np.maximum(device_ms + (seen_ms - each.seen_ms), 0.0)
+            for rows in blocks(len(current)):
+                device_ms[rows] = np.maximum(device_ms[rows] + (seen_ms[rows] - each.seen_ms[rows]), 0.0)
 
     def update(self, concurrency: Concurrency, length_ms: Floats, ahead: float) -> None:
         """Update from a schedule and the lengths of its tasks, by half a step, times `ahead`."""
         for position, each in enumerate(self._known):
-            after = _together(each, self._took[position], length_ms, concurrency) / self._before[position]
-            step = (np.maximum(each.concurrency * after, 1.0) - self._among[position]) / 2
-            self._among[position] = np.maximum(self._among[position] + ahead * step, 1.0)
+            together = _together(each, self._took[position], length_ms, concurrency)
+            among = np.empty(len(together))
+            for rows in blocks(len(among)):
+                after, was = together[rows] / self._before[position][rows], self._among[position][rows]
+                step = (np.maximum(each.concurrency[rows] * after, 1.0) - was) / 2
+                among[rows] = np.maximum(was + ahead * step, 1.0)
+            self._among[position] = among
 
 
 class Cpus:
@@ -116,7 +121,9 @@ class Cpus:
 
     def apply(self, current: Floats) -> None:
         """Apply to the parts of tasks, (tasks, resources + 1) in ms."""
-        current[:, self._column] += current.sum(axis=1) * (self._slowdown - 1.0) - self._waits * (1.0 - self._left)
+        for rows in blocks(len(current)):
+            slower = current[rows].sum(axis=1) * (self._slowdown[rows] - 1.0)
+            current[rows, self._column] += slower - self._waits[rows] * (1.0 - self._left[rows])
 
     def update(self, concurrency: Concurrency, current: Floats) -> None:
         """Update from a schedule and the parts that led to it."""

@@ -30,7 +30,7 @@ from crystalperf.query.simulate.replay import Replayed, prepared, replay
 from crystalperf.query.simulate.transfers import MODEL, Physics
 from crystalperf.query.simulate.warmup import WarmupCost, placed_before, warmup_cost
 from crystalperf.query.simulate.waves import scaled_limits
-from crystalperf.query.trace.arrays import safe_divide
+from crystalperf.query.trace.arrays import blocks, safe_divide
 from crystalperf.query.trace.records import Floats
 
 ITERATIONS = 12
@@ -200,7 +200,10 @@ def _without_places(tasks: Tasks, stages: int) -> Tasks:
 
 def _lasting(parts_ms: Floats, length_ms: Floats) -> Floats:
     """Parts that sum to the lengths: tasks of a pipeline also wait for each other, or no longer wait."""
-    whole_ms = parts_ms.sum(axis=1)
-    found = parts_ms * np.minimum(safe_divide(length_ms, whole_ms, 1.0), 1.0)[:, None]
-    found[:, -1] += np.maximum(length_ms - whole_ms, 0.0)
+    found = np.empty_like(parts_ms)
+    for rows in blocks(len(found)):
+        whole_ms = parts_ms[rows].sum(axis=1)
+        longer = np.minimum(safe_divide(length_ms[rows], whole_ms, 1.0), 1.0)
+        np.multiply(parts_ms[rows], longer[:, None], out=found[rows])
+        found[rows, -1] += np.maximum(length_ms[rows] - whole_ms, 0.0)
     return found

@@ -183,7 +183,10 @@ def _homes(tasks: Tasks, placement: Ints, stages: int) -> tuple[dict[str, Any], 
     Also, by stage, whether it finds these hosts only when it starts; then each task has a list of its own.
     """
     home = np.flatnonzero(placement == AT_HOME)
-    home = home[np.lexsort((home, tasks.host[home], tasks.stage[home]))]
+    hosts = int(tasks.host.max(initial=-1)) + 2
+    place = tasks.stage[home] * hosts + tasks.host[home] + 1
+    few = stages * hosts < 1 << 16  # then the sort counts rather than compares
+    home = home[np.argsort(place.astype(np.uint16) if few else place, kind="stable")]
     other = followed(tasks)
     finds = np.bincount(tasks.stage[home], other[home] >= 0, stages) > 0
     apart = (np.diff(tasks.stage[home]) != 0) | (np.diff(tasks.host[home]) != 0) | finds[tasks.stage[home[1:]]]

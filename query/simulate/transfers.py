@@ -24,7 +24,7 @@ from crystalperf.indexes.resources import DISK, NET, Resource
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.execution.wire_bytes import FRAME_DATA, MAX_READ
-from crystalperf.query.trace.arrays import safe_divide
+from crystalperf.query.trace.arrays import blocks, safe_divide
 from crystalperf.query.trace.records import Floats
 
 OVERLAP = 0.2
@@ -117,8 +117,13 @@ class RecordedTransfer:
 
     def in_scenario(self, concurrency_now: Floats, more_rest_ms: Floats) -> tuple[Floats, Floats]:
         """W and X in a scenario, ms, with another concurrency and a change of the task's other time."""
-        took = self.took_ms * (concurrency_now / self.concurrency) / self.transfer.ratio
-        return took, exposed_ms(took, self.rest_ms + more_rest_ms, self.hidden_ms, self.overlap)
+        took, seen = np.empty(len(self.took_ms)), np.empty(len(self.took_ms))
+        for rows in blocks(len(took)):
+            now = concurrency_now[rows] / self.concurrency[rows]
+            took[rows] = self.took_ms[rows] * now / self.transfer.ratio[rows]
+            rest_ms = self.rest_ms[rows] + more_rest_ms[rows]
+            seen[rows] = exposed_ms(took[rows], rest_ms, self.hidden_ms[rows], self.overlap[rows])
+        return took, seen
 
 
 def exposed_ms(took_ms: Floats, rest_ms: Floats, hidden_ms: Floats, overlap: Floats | float) -> Floats:
@@ -246,30 +251,38 @@ def as_recorded(
     `concurrency_of` computes it from the share of each task's time in which its bytes are in transfer.
     """
     among, whole_ms = list(among), parts_ms.sum(axis=1)
-    nothing = np.zeros(len(parts_ms))
-    seen, took = [nothing for _ in found], [each.least_ms for each in found]
-    overlap = [each.overlap for each in found]
+    seen, took = ([np.zeros(len(parts_ms)) for _ in found] for _ in range(2))
+    for own_ms, each in zip(took, found, strict=True):
+        own_ms[:] = each.least_ms
+    overlap = [each.overlap if each.measured_ms is None else each.overlap.copy() for each in found]
     for turn in range(ROUNDS):
-        was = [*took, *seen]
-        for position, each in enumerate(found):
-            if concurrency_of is not None and turn:
-                among[position] = concurrency_of(each, share_of(took[position], whole_ms))
-            others = sum((seen[other] for other in range(len(found)) if other != position), nothing)
-            has_ms, on_device_ms = whole_ms - others, parts_ms[:, each.column]
-            implied_ms = total_ms(on_device_ms, has_ms - on_device_ms, each.overlap)
-            took[position] = np.clip(implied_ms, each.least_ms * among[position], each.most_ms * among[position])
-            took[position] = np.minimum(took[position], has_ms)  # bytes without time for them came from elsewhere
-            if each.measured_ms is not None:
-                rest_ms = has_ms - on_device_ms
-                overlap[position] = measured_overlap(
-                    took[position], on_device_ms, each.measured_ms, rest_ms, each.overlap
+        if concurrency_of is not None and turn:
+            among = [concurrency_of(each, share_of(own_ms, whole_ms)) for each, own_ms in zip(found, took, strict=True)]
+        same = True
+        for rows in blocks(len(parts_ms)):
+            was = [each[rows].copy() for each in (*took, *seen)]
+            for position, each in enumerate(found):
+                others = sum((seen[other][rows] for other in range(len(found)) if other != position), 0.0)
+                has_ms, on_device_ms = whole_ms[rows] - others, parts_ms[rows, each.column]
+                rest_ms, each_overlap = has_ms - on_device_ms, each.overlap[rows]
+                implied_ms = total_ms(on_device_ms, rest_ms, each_overlap)
+                least_ms, most_ms = (
+                    each.least_ms[rows] * among[position][rows],
+                    each.most_ms[rows] * among[position][rows],
                 )
-            seen[position] = np.minimum(
-                exposed_in_ms(took[position], has_ms, overlap[position]), on_device_ms + unknown_ms
-            )
-        if turn and all(map(np.array_equal, was, [*took, *seen])):
+                # Bytes without time for them came from elsewhere.
+                own_ms = took[position][rows] = np.minimum(np.clip(implied_ms, least_ms, most_ms), has_ms)
+                if each.measured_ms is not None:
+                    overlap[position][rows] = measured_overlap(
+                        own_ms, on_device_ms, each.measured_ms[rows], rest_ms, each_overlap
+                    )
+                seen[position][rows] = np.minimum(
+                    exposed_in_ms(own_ms, has_ms, overlap[position][rows]), on_device_ms + unknown_ms[rows]
+                )
+            same = same and all(map(np.array_equal, was, (each[rows] for each in (*took, *seen))))
+        if turn and same:
             break  # the iteration has converged
-    rest = whole_ms - sum(seen, nothing)
+    rest = whole_ms - sum(seen, np.zeros(len(parts_ms)))
     known = []
     for each, concurrency, took_ms, share in zip(found, among, took, overlap, strict=True):
         hidden = np.maximum(took_ms - (parts_ms[:, each.column] + unknown_ms), 0.0)
