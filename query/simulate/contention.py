@@ -182,12 +182,17 @@ def _unknown(execution: Execution, physics: Physics) -> Floats:
 
 
 def explained(parts_ms: Floats, known: Sequence[RecordedTransfer]) -> Floats:
-    """The parts of tasks with unknown time attributed to devices, as far as bytes explain it."""
-    parts = parts_ms.copy()
+    """The parts of tasks with unknown time attributed to devices, as far as bytes explain it.
+
+    In column-major order, because the effects run over columns.
+    """
+    parts = parts_ms.copy(order="F")
     for each in known:
-        missing = np.clip(each.seen_ms - parts[:, each.transfer.column], 0.0, parts[:, -1])
-        parts[:, each.transfer.column] += missing
-        parts[:, -1] -= missing
+        column, unknown = parts[:, each.transfer.column], parts[:, -1]
+        for rows in blocks(len(parts)):
+            missing = np.clip(each.seen_ms[rows] - column[rows], 0.0, unknown[rows])
+            column[rows] += missing
+            unknown[rows] -= missing
     return parts
 
 

@@ -120,14 +120,15 @@ class _Contention:
         concurrency_before = base.concurrency if before is base.replayed else Concurrency(recorded.slots, before)
         parts_before = state.parts_ms if state.before_ms is None else state.before_ms
         known = recorded_transfers(recorded, base.concurrency, execution, parts_before, scenario, physics)
-        # Column-major order, because the effects run over columns.
-        parts, parts_before = (np.asfortranarray(explained(each, known)) for each in (state.parts_ms, parts_before))
+        is_same, parts_before = state.parts_ms is parts_before, explained(parts_before, known)
+        parts = parts_before if is_same else explained(state.parts_ms, known)
         by_bytes = [each.transfer.column for each in known]
         more_cpu = scenario.ratio("cores") if execution.planner.slots_bring_cpu else 1.0
         self.in_turns = more_cpu != 1 and physics.equal_cpu_waits and bool(np.isfinite(recorded.slots.cpu_limit()))
         """Whether tasks took turns on a full CPU, and the scenario's slots bring more CPU."""
         if self.in_turns:
             least_ms = execution.volumes.total_cpu_ms / scenario.ratio("cpu_speed")
+            parts = parts.copy(order="F")
             parts[:, cpu] = in_turns(execution.tasks.stage, np.minimum(least_ms, parts[:, cpu]), parts[:, cpu])
         shared = {
             column: each.shared_by

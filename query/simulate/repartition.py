@@ -44,13 +44,11 @@ def with_tasks(
     usual_later_ms = np.median(overhead_ms[later]) if later.any() else None
     divisible = on_cpu * (1 - constant) * (1 - per_task)
     columns = {name: getattr(volumes, name) for name in Volumes.__dataclass_fields__}
-    pieces: list[Tasks] = []
-    amounts: dict[str, list[Floats]] = {name: [] for name in columns}
-    for number, rows in enumerate(members(tasks.stage, len(execution.dag.stages))):
+    rows_of = members(tasks.stage, len(execution.dag.stages))
+    joined = _Joined(sum(counts.get(number, len(rows)) for number, rows in enumerate(rows_of)), tasks, columns)
+    for number, rows in enumerate(rows_of):
         if number not in counts:
-            pieces.append(tasks.select(rows))
-            for name, values in columns.items():
-                amounts[name].append(values[rows].astype(np.float64))
+            joined.add(tasks.select(rows), {name: columns[name][rows] for name in joined.amounts})
             continue
         edges = np.arange(counts[number] + 1) / counts[number] * len(rows)
         own_later = rows[later[rows]]
@@ -66,7 +64,7 @@ def with_tasks(
         fixed += (work * per_task[rows, None]).mean(axis=0)
         work *= 1 - per_task[rows, None]
         divided = divisible[rows]
-        of_volumes = [each[rows] for each in columns.values()]
+        of_volumes = [columns[name][rows] for name in joined.amounts]
         whole = _between(edges, [*work.T, tasks.pipeline_wait_ms[rows], divided, *of_volumes])
         parts = np.ascontiguousarray(whole[:, : work.shape[1]]) + fixed
         origin = rows[edges[:-1].astype(np.int64)]
@@ -74,23 +72,54 @@ def with_tasks(
         worker, host = (np.where(placement == AT_HOME, each[origin], -1) for each in (tasks.worker, tasks.host))
         unknown, stage = np.full(len(parts), -1), np.full(len(parts), number)
         finish, upstream = launch + parts.sum(axis=1), whole[:, work.shape[1]]
-        pieces.append(Tasks(unknown, stage, worker, host, launch, finish, parts, placement, upstream, unknown))
-        for name, values in zip(columns, whole.T[work.shape[1] + 2 :], strict=True):
-            amounts[name].append(values)
-        amounts["overhead_ms"][-1] = np.full(len(parts), fixed.sum())
-        amounts["total_cpu_ms"][-1] = whole[:, work.shape[1] + 1] + (on_cpu[rows] - divided).mean()
-    return _joined(execution, pieces, amounts)
+        amounts = dict(zip(joined.amounts, whole.T[work.shape[1] + 2 :], strict=True))
+        amounts["overhead_ms"] = np.full(len(parts), fixed.sum())
+        amounts["total_cpu_ms"] = whole[:, work.shape[1] + 1] + (on_cpu[rows] - divided).mean()
+        joined.add(Tasks(unknown, stage, worker, host, launch, finish, parts, placement, upstream, unknown), amounts)
+    return joined.execution(execution)
 
 
-def _joined(execution: Execution, pieces: Sequence[Tasks], amounts: Mapping[str, Sequence[Floats]]) -> Execution:
-    """The execution with the tasks of all stages in order of their launch, and their volumes."""
-    joined = Tasks(*(np.concatenate([getattr(each, name) for each in pieces]) for name in Tasks.__dataclass_fields__))
-    order = np.argsort(joined.launch_ms, kind="stable")
-    whole: dict[str, Any] = {name: np.concatenate(values)[order] for name, values in amounts.items()}
-    for name, values in whole.items():
-        if getattr(execution.volumes, name).dtype.kind == "i":
-            whole[name] = np.rint(values).astype(np.int64)
-    return replace(execution, tasks=joined.select(order), volumes=Volumes(**whole))
+class _Joined:
+    """The tasks of all stages and their volumes, in columns of their final length.
+
+    `amounts` are the volumes that are not 0 everywhere; `overhead_ms` and `total_cpu_ms` are always among them.
+    """
+
+    def __init__(self, count: int, tasks: Tasks, columns: Mapping[str, Floats | Ints]) -> None:
+        self._count, self._filled = count, 0
+        self._tasks = {
+            name: np.empty((count, *values.shape[1:]), values.dtype)
+            for name in Tasks.__dataclass_fields__
+            for values in [getattr(tasks, name)]
+        }
+        self.amounts = {
+            name: np.empty(count)
+            for name, values in columns.items()
+            if name in ("overhead_ms", "total_cpu_ms") or values.any()
+        }
+
+    def add(self, tasks: Tasks, amounts: Mapping[str, Floats | Ints]) -> None:
+        """Add the tasks of the next stage."""
+        rows = slice(self._filled, self._filled + len(tasks))
+        for name, column in self._tasks.items():
+            column[rows] = getattr(tasks, name)
+        for name, column in self.amounts.items():
+            column[rows] = amounts[name]
+        self._filled = rows.stop
+
+    def execution(self, execution: Execution) -> Execution:
+        """The execution with the tasks in order of their launch; each column is released when it is in order."""
+        order = np.argsort(self._tasks["launch_ms"], kind="stable")
+        tasks = {name: self._tasks.pop(name)[order] for name in list(self._tasks)}
+        volumes: dict[str, Any] = {}
+        for name in Volumes.__dataclass_fields__:
+            is_whole = getattr(execution.volumes, name).dtype.kind == "i"
+            if name not in self.amounts:
+                volumes[name] = np.zeros(self._count, np.int64 if is_whole else np.float64)
+                continue
+            values = self.amounts.pop(name)[order]
+            volumes[name] = np.rint(values).astype(np.int64) if is_whole else values
+        return replace(execution, tasks=Tasks(**tasks), volumes=Volumes(**volumes))
 
 
 def with_cpu_time(execution: Execution, ratio: Floats) -> Execution:
