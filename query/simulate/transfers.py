@@ -24,7 +24,7 @@ from crystalperf.indexes.resources import DISK, NET, Resource
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.execution.wire_bytes import FRAME_DATA, MAX_READ
-from crystalperf.query.trace.arrays import blocks, safe_divide
+from crystalperf.query.trace.arrays import blocks, constant, safe_divide
 from crystalperf.query.trace.records import Floats
 
 OVERLAP = 0.2
@@ -150,16 +150,17 @@ def transfers(execution: Execution, scenario: Scenario, physics: Physics) -> tup
         if each.unit != "bytes per second" or rate_bps is None:
             continue
         ratio, its = scenario.ratio(each.setting), physics
-        faster = np.full(len(execution.tasks), ratio)
-        if each.name == NET:
-            faster = safe_divide(faster, _spread(execution, scenario), np.inf)
+        count = len(execution.tasks)
+        faster, spread = constant(count, ratio), _spread(execution, scenario) if each.name == NET else None
+        if spread is not None:
+            faster = safe_divide(faster, spread, np.inf)
         scales = (ratio > 1) == (physics.end == "best")  # for a bound, whether the largest possible share changes
         has_link = each.name == NET and physics.link_bps is not None
         is_end, is_known = physics.end and ratio != 1 and not has_link, bool(execution.recorded.get(each.setting))
         if not is_known or (is_end and ratio > 1 and scales):  # all recorded time is transfer, or none of it
-            none = np.zeros(len(execution.tasks))
+            none = constant(count, 0.0)
             most = none if is_end and not scales else _most_ms(execution, each, physics, is_known)
-            hides = np.full(len(none), physics.overlap if np.isfinite(most).all() and not is_end else 0.0)
+            hides = constant(count, physics.overlap if np.isfinite(most).all() and not is_end else 0.0)
             found.append(Transfer(column, each.shared_by, none, most, faster, hides))
             continue
         if is_end:
@@ -177,13 +178,13 @@ def transfers(execution: Execution, scenario: Scenario, physics: Physics) -> tup
     return tuple(found)
 
 
-def _spread(execution: Execution, scenario: Scenario) -> Floats:
+def _spread(execution: Execution, scenario: Scenario) -> Floats | None:
     """The factor on each task's network bytes for another number of workers: of an even exchange between n workers,
-    (n − 1) / n crosses the network."""
+    (n − 1) / n crosses the network; None for 1."""
     volumes, many = execution.volumes, execution.recorded.get("workers") or 1
     now = many * scenario.ratio("workers")
     if now == many or many <= 1 or execution.in_order:
-        return np.ones(len(execution.tasks))
+        return None
     more = (1 - 1 / max(now, 1)) / (1 - 1 / many)
     crossed = (volumes.remote_read + volumes.far).astype(np.float64)
     now_crosses = volumes.far + more * volumes.remote_read.astype(np.float64)
@@ -215,7 +216,7 @@ def moves_known(execution: Execution, resource: Resource) -> bool:
 def _most_ms(execution: Execution, resource: Resource, physics: Physics, is_known: bool) -> Floats:
     """Maximum transfer time of tasks without contention, ms: infinite, except for a link with a known lower bound."""
     if is_known or resource.name != NET or physics.link_bps is None:
-        return np.full(len(execution.tasks), np.inf)
+        return constant(len(execution.tasks), np.inf)
     _, most = crossing(execution, resource, physics)
     return most * (1e3 / (physics.link_bps * PAYLOAD[NET]))
 

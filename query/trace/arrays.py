@@ -21,6 +21,11 @@ def blocks(count: int) -> list[slice]:
     return [slice(first, min(first + AT_ONCE, count)) for first in range(0, count, AT_ONCE)]
 
 
+def constant(count: int, value: float) -> Floats:
+    """A read-only column of one value, which takes no memory."""
+    return np.broadcast_to(np.float64(value), (count,))
+
+
 def safe_divide(part: Floats, whole: Floats, otherwise: float = 0.0) -> Floats:
     """Quotients, `otherwise` where the divisor is not above zero."""
     quotient: Floats = np.divide(part, whole, out=np.full(len(part), otherwise), where=whole > 0)
