@@ -147,31 +147,54 @@ def recorded_transfers(
     Repartitioned tasks consist of the work of their stage's recorded tasks, so they get the stage's concurrency.
     """
 
-    def concurrency_of(each: Transfer, share: Floats) -> Floats:
-        return base.mean_concurrency(each.shared_by, share)
-
     found = transfers(recorded, scenario, physics)
-    alone = np.ones(len(recorded.tasks))
-    known = as_recorded(
-        found, recorded.tasks.parts_ms, _unknown(recorded, physics), [alone] * len(found), concurrency_of
-    )
+    known = _in_recorded_run(recorded, base, found, physics)
     among = [
-        each.concurrency
-        if execution.tasks is recorded.tasks
-        else _of_stage(recorded, each.concurrency, each.took_ms, execution)
-        for each in known
+        concurrency if execution.tasks is recorded.tasks else _of_stage(recorded, concurrency, took_ms, execution)
+        for concurrency, took_ms in known
     ]
     moved = transfers(execution, scenario, physics)
     if execution.tasks is not recorded.tasks:
-        moved = tuple(_as_crossed(recorded, one, each, execution) for one, each in zip(known, moved, strict=True))
+        moved = tuple(
+            _as_crossed(recorded, one, own, each, execution) for one, own, each in zip(found, known, moved, strict=True)
+        )
     return as_recorded(moved, parts_ms, _unknown(execution, physics), among)
 
 
-def _as_crossed(recorded: Execution, known: RecordedTransfer, transfer: Transfer, execution: Execution) -> Transfer:
+def _in_recorded_run(
+    recorded: Execution, base: Concurrency, found: Sequence[Transfer], physics: Physics
+) -> list[tuple[Floats, Floats]]:
+    """The concurrency and the time of each transfer in the recorded run, (tasks,) each.
+
+    Without `physics.end` they do not depend on the scenario, so all scenarios share them.
+    """
+
+    def concurrency_of(each: Transfer, share: Floats) -> Floats:
+        return base.mean_concurrency(each.shared_by, share)
+
+    rates = tuple(recorded.recorded.get(each.setting) for each in recorded.resources)
+    key = (id(recorded.tasks), id(recorded.volumes), physics, rates)
+    if base.kept is not None and base.kept[0] == key:
+        return base.kept[1]
+    alone = np.ones(len(recorded.tasks))
+    known = [
+        (each.concurrency, each.took_ms)
+        for each in as_recorded(
+            found, recorded.tasks.parts_ms, _unknown(recorded, physics), [alone] * len(found), concurrency_of
+        )
+    ]
+    if not physics.end:
+        base.kept = key, known, recorded  # which keeps the ids of its columns in use
+    return known
+
+
+def _as_crossed(
+    recorded: Execution, one: Transfer, known: tuple[Floats, Floats], transfer: Transfer, execution: Execution
+) -> Transfer:
     """The transfer of repartitioned tasks: as many of their stage's bytes cross the device as the recorded tasks had
     time for; the rest came from elsewhere, and still does."""
-    least = known.transfer.least_ms
-    crossed = safe_divide(np.minimum(known.took_ms / known.concurrency, least), least, 1.0)
+    (concurrency, took_ms), least = known, one.least_ms
+    crossed = safe_divide(np.minimum(took_ms / concurrency, least), least, 1.0)
     return replace(transfer, least_ms=transfer.least_ms * _mean_of_stage(recorded, crossed, least, execution))
 
 
