@@ -17,8 +17,10 @@ from crystalperf.query.execution.load import load
 from crystalperf.query.execution.scenario import Scenario, Value
 from crystalperf.query.predict.estimate import predict
 from crystalperf.query.results.assumptions import TransferTimeAtLeast
+from crystalperf.query.simulate.list_schedule import has_compiled
 from crystalperf.query.simulate.network_speed import carried_bps, most_within
 from crystalperf.query.simulate.transfers import PAYLOAD
+from crystalperf.query.trace import arrays
 
 DEMO = Path(__file__).parent.parent / "lab" / "recordings" / "demo-q9"
 CABLE_BPS = 10e6 / 8
@@ -48,6 +50,23 @@ def test_proven_rate_is_at_least_the_rate_of_a_single_task(tasks: list[tuple[int
     found = most_within(group, start.astype(float), (start + length).astype(float), amount.astype(float))
     assert found <= within_by_hand(tasks) * (1 + 1e-9)
     assert found >= (amount / length).max() * (1 - 1e-9)
+
+
+@pytest.mark.skipif(not has_compiled(), reason="the loop was not compiled: there is no C compiler")
+@given(st.integers(1, 300), st.integers(0, 2**32))
+def test_compiled_highest_rate_is_the_same_to_the_last_bit(count: int, seed: int) -> None:
+    number = np.random.default_rng(seed)
+    start = np.sort(np.round(number.random(count) * 500, int(number.integers(0, 3))))
+    end, amount = start + np.round(number.random(count) * 40, 1) + 0.1, number.random(count)
+    group = number.integers(0, 3, count)
+    found = {most_within(group, start, end, amount, compiles=each) for each in (True, False)}
+    assert len(found) == 1
+
+
+def test_tasks_that_are_not_in_order_prove_the_same_rate() -> None:
+    start, end, amount = np.array([0.0, 0.0, 100.0]), np.array([100.0, 80.0, 200.0]), np.array([10.0, 20.0, 5.0])
+    back = most_within(np.zeros(3, np.int64), start[::-1], end[::-1], amount[::-1])
+    assert back == most_within(np.zeros(3, np.int64), start, end, amount)
 
 
 def test_concurrent_tasks_prove_more_than_one_of_them() -> None:
@@ -97,3 +116,19 @@ def test_bytes_cross_at_the_payload_rate(demo: Execution) -> None:
     run = replace(demo, volumes=replace(demo.volumes, remote_read=alone, far=np.zeros_like(alone)))
     seconds = float(demo.tasks.finish_ms[0] - demo.tasks.launch_ms[0]) / 1e3
     assert carried_bps(run) == pytest.approx(1e6 / seconds / PAYLOAD["net"])
+
+
+@pytest.mark.parametrize("setting", ["cores", "network"])
+def test_long_columns_in_blocks_have_the_same_prediction(
+    demo: Execution, setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = Scenario({setting: Value(setting, "2x", ratio=2.0)}, demo.recorded, {setting: 2.0})
+    whole = predict(demo, scenario)
+    monkeypatch.setattr(arrays, "AT_ONCE", 7)
+    assert len(arrays.blocks(len(demo.tasks))) > 1
+    parts = predict(demo, scenario)
+    assert (parts.predicted_ms, parts.interval_ms, parts.resource_ms) == (
+        whole.predicted_ms,
+        whole.interval_ms,
+        whole.resource_ms,
+    )

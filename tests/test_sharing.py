@@ -47,8 +47,17 @@ def test_compiled_mean_levels_are_the_same_to_the_last_bit(count: int, seed: int
     number = np.random.default_rng(seed)
     begin, rate = np.round(number.random(count) * 50, 1), number.random(count)
     length = number.random(count) * number.integers(0, 2, count) * 20
-    levels = Sorted(number.integers(0, 4, count), begin, begin + length)
-    assert np.array_equal(levels.means(rate, compiles=True), levels.means(rate, compiles=False))
+    group = number.integers(0, 4, count)
+    compiled, plain = (Sorted(group, begin, begin + length, compiles=each) for each in (True, False))
+    assert np.array_equal(compiled.means(rate, compiles=True), plain.means(rate, compiles=False))
+
+
+@pytest.mark.skipif(not has_compiled(), reason="the loop was not compiled: there is no C compiler")
+def test_compiled_order_of_moments_far_out_of_order_is_the_same() -> None:
+    begin = np.arange(400.0)[::-1] // 3
+    compiled, plain = (Sorted(np.arange(400) % 2, begin, begin + 5, compiles=each) for each in (True, False))
+    rate = np.random.default_rng(0).random(400)
+    assert np.array_equal(compiled.means(rate, compiles=True), plain.means(rate, compiles=False))
 
 
 def test_concurrency_counts_tasks_on_the_device() -> None:

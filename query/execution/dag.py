@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -136,7 +137,7 @@ class Tasks:
     def __len__(self) -> int:
         return len(self.task_id)
 
-    @property
+    @cached_property
     def duration_ms(self) -> Floats:
         return self.finish_ms - self.launch_ms
 

@@ -30,6 +30,8 @@ def wire_ratio(loads: Loads, tasks: Tasks, volumes: Volumes) -> float | None:
     Workers of one host share its network devices, so the largest measurement counts.  Other traffic below half of the
     logged bytes goes unnoticed.
     """
+    if np.isnan(loads.received_per_s).all():
+        return None
     logged = (volumes.remote_read + volumes.far).astype(np.float64)
     received, logged_on = dict[int, float](), dict[int, float]()
     for each in np.unique(tasks.worker[(logged > 0) & (tasks.worker >= 0)]).tolist():

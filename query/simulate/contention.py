@@ -18,7 +18,7 @@ from crystalperf.query.execution.slots import Slots
 from crystalperf.query.simulate.device_sharing import Concurrency
 from crystalperf.query.simulate.effects.device_speed import throttled_wait_ms
 from crystalperf.query.simulate.transfers import Physics, RecordedTransfer, Transfer, as_recorded, share_of, transfers
-from crystalperf.query.trace.arrays import safe_divide
+from crystalperf.query.trace.arrays import blocks, safe_divide
 from crystalperf.query.trace.records import Floats, Ints
 
 
@@ -66,14 +66,19 @@ class TransferContention:
         for position, (each, others) in enumerate(zip(self._known, self._among, strict=True)):
             self._took[position], seen_ms = each.in_scenario(others, more_ms)
             device_ms = current[:, each.transfer.column]
-            current[:, each.transfer.column] = np.maximum(device_ms + (seen_ms - each.seen_ms), 0.0)
+            for rows in blocks(len(current)):
+                device_ms[rows] = np.maximum(device_ms[rows] + (seen_ms[rows] - each.seen_ms[rows]), 0.0)
 
     def update(self, concurrency: Concurrency, length_ms: Floats, ahead: float) -> None:
         """Update from a schedule and the lengths of its tasks, by half a step, times `ahead`."""
         for position, each in enumerate(self._known):
-            after = _together(each, self._took[position], length_ms, concurrency) / self._before[position]
-            step = (np.maximum(each.concurrency * after, 1.0) - self._among[position]) / 2
-            self._among[position] = np.maximum(self._among[position] + ahead * step, 1.0)
+            together = _together(each, self._took[position], length_ms, concurrency)
+            among = np.empty(len(together))
+            for rows in blocks(len(among)):
+                after, was = together[rows] / self._before[position][rows], self._among[position][rows]
+                step = (np.maximum(each.concurrency[rows] * after, 1.0) - was) / 2
+                among[rows] = np.maximum(was + ahead * step, 1.0)
+            self._among[position] = among
 
 
 class Cpus:
@@ -116,7 +121,9 @@ class Cpus:
 
     def apply(self, current: Floats) -> None:
         """Apply to the parts of tasks, (tasks, resources + 1) in ms."""
-        current[:, self._column] += current.sum(axis=1) * (self._slowdown - 1.0) - self._waits * (1.0 - self._left)
+        for rows in blocks(len(current)):
+            slower = current[rows].sum(axis=1) * (self._slowdown[rows] - 1.0)
+            current[rows, self._column] += slower - self._waits[rows] * (1.0 - self._left[rows])
 
     def update(self, concurrency: Concurrency, current: Floats) -> None:
         """Update from a schedule and the parts that led to it."""
@@ -140,31 +147,54 @@ def recorded_transfers(
     Repartitioned tasks consist of the work of their stage's recorded tasks, so they get the stage's concurrency.
     """
 
-    def concurrency_of(each: Transfer, share: Floats) -> Floats:
-        return base.mean_concurrency(each.shared_by, share)
-
     found = transfers(recorded, scenario, physics)
-    alone = np.ones(len(recorded.tasks))
-    known = as_recorded(
-        found, recorded.tasks.parts_ms, _unknown(recorded, physics), [alone] * len(found), concurrency_of
-    )
+    known = _in_recorded_run(recorded, base, found, physics)
     among = [
-        each.concurrency
-        if execution.tasks is recorded.tasks
-        else _of_stage(recorded, each.concurrency, each.took_ms, execution)
-        for each in known
+        concurrency if execution.tasks is recorded.tasks else _of_stage(recorded, concurrency, took_ms, execution)
+        for concurrency, took_ms in known
     ]
     moved = transfers(execution, scenario, physics)
     if execution.tasks is not recorded.tasks:
-        moved = tuple(_as_crossed(recorded, one, each, execution) for one, each in zip(known, moved, strict=True))
+        moved = tuple(
+            _as_crossed(recorded, one, own, each, execution) for one, own, each in zip(found, known, moved, strict=True)
+        )
     return as_recorded(moved, parts_ms, _unknown(execution, physics), among)
 
 
-def _as_crossed(recorded: Execution, known: RecordedTransfer, transfer: Transfer, execution: Execution) -> Transfer:
+def _in_recorded_run(
+    recorded: Execution, base: Concurrency, found: Sequence[Transfer], physics: Physics
+) -> list[tuple[Floats, Floats]]:
+    """The concurrency and the time of each transfer in the recorded run, (tasks,) each.
+
+    Without `physics.end` they do not depend on the scenario, so all scenarios share them.
+    """
+
+    def concurrency_of(each: Transfer, share: Floats) -> Floats:
+        return base.mean_concurrency(each.shared_by, share)
+
+    rates = tuple(recorded.recorded.get(each.setting) for each in recorded.resources)
+    key = (id(recorded.tasks), id(recorded.volumes), physics, rates)
+    if base.kept is not None and base.kept[0] == key:
+        return base.kept[1]
+    alone = np.ones(len(recorded.tasks))
+    known = [
+        (each.concurrency, each.took_ms)
+        for each in as_recorded(
+            found, recorded.tasks.parts_ms, _unknown(recorded, physics), [alone] * len(found), concurrency_of
+        )
+    ]
+    if not physics.end:
+        base.kept = key, known, recorded  # which keeps the ids of its columns in use
+    return known
+
+
+def _as_crossed(
+    recorded: Execution, one: Transfer, known: tuple[Floats, Floats], transfer: Transfer, execution: Execution
+) -> Transfer:
     """The transfer of repartitioned tasks: as many of their stage's bytes cross the device as the recorded tasks had
     time for; the rest came from elsewhere, and still does."""
-    least = known.transfer.least_ms
-    crossed = safe_divide(np.minimum(known.took_ms / known.concurrency, least), least, 1.0)
+    (concurrency, took_ms), least = known, one.least_ms
+    crossed = safe_divide(np.minimum(took_ms / concurrency, least), least, 1.0)
     return replace(transfer, least_ms=transfer.least_ms * _mean_of_stage(recorded, crossed, least, execution))
 
 
@@ -175,12 +205,17 @@ def _unknown(execution: Execution, physics: Physics) -> Floats:
 
 
 def explained(parts_ms: Floats, known: Sequence[RecordedTransfer]) -> Floats:
-    """The parts of tasks with unknown time attributed to devices, as far as bytes explain it."""
-    parts = parts_ms.copy()
+    """The parts of tasks with unknown time attributed to devices, as far as bytes explain it.
+
+    In column-major order, because the effects run over columns.
+    """
+    parts = parts_ms.copy(order="F")
     for each in known:
-        missing = np.clip(each.seen_ms - parts[:, each.transfer.column], 0.0, parts[:, -1])
-        parts[:, each.transfer.column] += missing
-        parts[:, -1] -= missing
+        column, unknown = parts[:, each.transfer.column], parts[:, -1]
+        for rows in blocks(len(parts)):
+            missing = np.clip(each.seen_ms[rows] - column[rows], 0.0, unknown[rows])
+            column[rows] += missing
+            unknown[rows] -= missing
     return parts
 
 

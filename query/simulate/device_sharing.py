@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crystalperf.query.execution.slots import Slots
-from crystalperf.query.simulate.list_schedule import has_compiled, integrals
+from crystalperf.query.simulate.list_schedule import has_compiled, integrals, moments
 from crystalperf.query.simulate.replay import Replayed
 from crystalperf.query.trace.records import Floats, Ints
 
@@ -20,18 +20,22 @@ from crystalperf.query.trace.records import Floats, Ints
 class Sorted:
     """Intervals by group and time, sorted once for several calls of means()."""
 
-    def __init__(self, group: Ints, start_ms: Floats, end_ms: Floats) -> None:
+    def __init__(self, group: Ints, start_ms: Floats, end_ms: Floats, *, compiles: bool | None = None) -> None:
+        """`compiles` is as in means()."""
         self.length_ms = end_ms - start_ms
+        if has_compiled() if compiles is None else compiles:
+            self._order, self._gap_ms = moments(group, start_ms, end_ms)
+            return
         few = int(group.max(initial=0)) < 1 << 16  # then the sort counts rather than compares
         by_stage = np.argsort(group.astype(np.uint16) if few else group, kind="stable")
-        moments = np.stack([start_ms, end_ms])
+        times = np.stack([start_ms, end_ms])
         orders = [np.zeros(0, dtype=np.int64)]
         of_stages = np.split(by_stage, np.flatnonzero(np.diff(group[by_stage])) + 1)
         for own in of_stages:  # several small sorts are faster than one large sort
             both = np.concatenate([own, own + len(group)])
-            orders.append(both[np.argsort(moments.reshape(-1)[both], kind="stable")])
+            orders.append(both[np.argsort(times.reshape(-1)[both], kind="stable")])
         self._order = np.concatenate(orders)
-        self._gap_ms = np.diff(moments.reshape(-1)[self._order])
+        self._gap_ms = np.diff(times.reshape(-1)[self._order])
         last_of_stage = 2 * np.cumsum([len(own) for own in of_stages])[:-1] - 1
         self._gap_ms[last_of_stage] = 0.0  # the step from one group to the next takes no time
 
@@ -76,6 +80,8 @@ class Concurrency:
             return Sorted(owner[replayed.slot], replayed.launch_ms, replayed.finish_ms)
 
         self.slots, self.replayed = slots, replayed
+        self.kept: tuple[tuple[object, ...], list[tuple[Floats, Floats]], object] | None = None
+        """What query.simulate.contention computed of it for a scenario, which other scenarios need as well."""
         self._sorted_by = cache(sorted_by)
 
     def level(self, whose: str, rate: Floats) -> Floats:

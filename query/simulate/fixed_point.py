@@ -30,7 +30,7 @@ from crystalperf.query.simulate.replay import Replayed, prepared, replay
 from crystalperf.query.simulate.transfers import MODEL, Physics
 from crystalperf.query.simulate.warmup import WarmupCost, placed_before, warmup_cost
 from crystalperf.query.simulate.waves import scaled_limits
-from crystalperf.query.trace.arrays import safe_divide
+from crystalperf.query.trace.arrays import blocks, safe_divide
 from crystalperf.query.trace.records import Floats
 
 ITERATIONS = 12
@@ -87,14 +87,16 @@ def solve_fixed_point(
     if scenario.ratio("workers") != 1 and not execution.in_order:
         placed = _without_places(tasks, len(execution.dag.stages))
     replay_with = prepared(state.dag, placed, slots, policy, scaled_limits(recorded, base.limits, scenario))
-    now, work_ms, aitken = before, 0.0, _Aitken()
+    now, work_ms, aitken, replayed_ms = before, 0.0, _Aitken(), np.zeros(0)
     for iteration in range(ITERATIONS):
         current = contention.apply()
         takes = length = np.maximum(current.sum(axis=1), least_ms)
         if first is not None and were_first is not None:
             are = first.firsts(tasks.stage, now, recorded.slots if now is before else slots, recorded.is_first_scope)
             takes = were_first.moved(first, are, tasks.stage, length)
-        last, now, took_ms = now, replay_with(takes), work_ms
+        last, took_ms = now, work_ms
+        if not np.array_equal(takes, replayed_ms):  # the same durations have the same replay
+            now, replayed_ms = replay_with(takes), takes
         work_ms = float(takes.sum())
         agrees = abs(now.makespan_ms - last.makespan_ms) <= TOLERANCE * last.makespan_ms
         if last is not before and agrees and abs(work_ms - took_ms) <= TOLERANCE * took_ms:
@@ -118,14 +120,15 @@ class _Contention:
         concurrency_before = base.concurrency if before is base.replayed else Concurrency(recorded.slots, before)
         parts_before = state.parts_ms if state.before_ms is None else state.before_ms
         known = recorded_transfers(recorded, base.concurrency, execution, parts_before, scenario, physics)
-        # Column-major order, because the effects run over columns.
-        parts, parts_before = (np.asfortranarray(explained(each, known)) for each in (state.parts_ms, parts_before))
+        is_same, parts_before = state.parts_ms is parts_before, explained(parts_before, known)
+        parts = parts_before if is_same else explained(state.parts_ms, known)
         by_bytes = [each.transfer.column for each in known]
         more_cpu = scenario.ratio("cores") if execution.planner.slots_bring_cpu else 1.0
         self.in_turns = more_cpu != 1 and physics.equal_cpu_waits and bool(np.isfinite(recorded.slots.cpu_limit()))
         """Whether tasks took turns on a full CPU, and the scenario's slots bring more CPU."""
         if self.in_turns:
             least_ms = execution.volumes.total_cpu_ms / scenario.ratio("cpu_speed")
+            parts = parts.copy(order="F")
             parts[:, cpu] = in_turns(execution.tasks.stage, np.minimum(least_ms, parts[:, cpu]), parts[:, cpu])
         shared = {
             column: each.shared_by
@@ -198,7 +201,10 @@ def _without_places(tasks: Tasks, stages: int) -> Tasks:
 
 def _lasting(parts_ms: Floats, length_ms: Floats) -> Floats:
     """Parts that sum to the lengths: tasks of a pipeline also wait for each other, or no longer wait."""
-    whole_ms = parts_ms.sum(axis=1)
-    found = parts_ms * np.minimum(safe_divide(length_ms, whole_ms, 1.0), 1.0)[:, None]
-    found[:, -1] += np.maximum(length_ms - whole_ms, 0.0)
+    found = np.empty_like(parts_ms)
+    for rows in blocks(len(found)):
+        whole_ms = parts_ms[rows].sum(axis=1)
+        longer = np.minimum(safe_divide(length_ms[rows], whole_ms, 1.0), 1.0)
+        np.multiply(parts_ms[rows], longer[:, None], out=found[rows])
+        found[rows, -1] += np.maximum(length_ms[rows] - whole_ms, 0.0)
     return found

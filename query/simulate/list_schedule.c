@@ -1,11 +1,12 @@
-/* The two hot loops of a replay, called by query.simulate.list_schedule and query.simulate.device_sharing.
+/* The hot loops of predictions, called by query.simulate.list_schedule.
  *
- * schedule() takes the steps of query.simulate.replay over plain columns, and integrals() those of Sorted.means().  Both
- * give the same numbers to the last bit; tests/test_listing.py and tests/test_sharing.py compare them.  Python does all
- * of it if this file was not compiled.
+ * schedule() takes the steps of query.simulate.replay over plain columns, moments() and integrals() those of
+ * query.simulate.device_sharing.Sorted, and most_within() those of query.simulate.network_speed.  All give the same
+ * numbers to the last bit; tests/test_listing.py, test_sharing.py and test_links.py compare them.  Python does all of it
+ * if this file was not compiled.
  *
- * Columns are contiguous, of int64 or float64.  Of their contents only NaN and infinite times are checked, because only
- * those two modules make them.
+ * Columns are contiguous, of int64 or float64.  Of their contents only NaN and infinite times of a schedule are checked,
+ * because only these modules make them.
  */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030b0000
@@ -139,6 +140,11 @@ typedef struct {
      * whose entries may be outdated; the number of idle workers of each kind, with a free slot and no task, and in
      * `lots` the accumulated share of new ones. */
     Heap least_loaded[2];
+    /* Without workers that may be lost, the same in `shelves` instead: for each kind and number of running tasks, the
+     * workers with a free slot, a bit each; `shelf_of` is the shelf of a worker, -1 for none. */
+    bool may_lose;
+    int64_t shelves, words, *shelf_of, *shelved;
+    uint64_t *shelf;
     int64_t *stack, *depth, *running, *is_new, idle[2];
     double lots;
     /* Hosts with free slots: the number of slots of each, the list of these hosts, and each host's position in it. */
@@ -191,7 +197,43 @@ static int64_t take_slot(State *state, int64_t worker) {
     return slot;
 }
 
+/* Puts a worker on the shelf of its kind and its running tasks, or on none without a free slot. */
+static void shelve(State *state, int64_t worker) {
+    int64_t from = state->shelf_of[worker], to = -1;
+    uint64_t bit = UINT64_C(1) << (worker % 64);
+    if (state->depth[worker] > 0) to = state->is_new[worker] * state->shelves + state->running[worker];
+    if (from == to) return;
+    if (from >= 0) {
+        state->shelf[from * state->words + worker / 64] &= ~bit;
+        state->shelved[from]--;
+    }
+    if (to >= 0) {
+        state->shelf[to * state->words + worker / 64] |= bit;
+        state->shelved[to]++;
+    }
+    state->shelf_of[worker] = to;
+}
+
+/* The first worker on the first shelf of its kind, -1 if there is none. */
+static int64_t first_shelved(const State *state, int64_t is_new) {
+    for (int64_t shelf = is_new * state->shelves; shelf < (is_new + 1) * state->shelves; shelf++) {
+        if (state->shelved[shelf] == 0) continue;
+        for (int64_t word = 0; word < state->words; word++) {
+            uint64_t bits = state->shelf[shelf * state->words + word];
+            int64_t worker = 64 * word;
+            if (bits == 0) continue;
+            while ((bits & 1) == 0) bits >>= 1, worker++;
+            return worker;
+        }
+    }
+    return -1;
+}
+
 static bool offer(State *state, int64_t worker) {
+    if (!state->may_lose) {
+        shelve(state, worker);
+        return true;
+    }
     return heap_push(&state->least_loaded[state->is_new[worker]],
                      (Entry){(double)state->running[worker], worker, worker, 0});
 }
@@ -211,6 +253,7 @@ static bool give_slot(State *state, int64_t slot) {
 /* The least loaded worker with a free slot, of new workers or of those that ran a task; -1 if there is none.  Drops the
  * slots of lost workers. */
 static int64_t first_of(State *state, int64_t is_new) {
+    if (!state->may_lose) return first_shelved(state, is_new);
     Heap *heap = &state->least_loaded[is_new];
     while (heap->count > 0) {
         const Entry *first = &heap->entries[0];
@@ -225,6 +268,7 @@ static int64_t first_of(State *state, int64_t is_new) {
 }
 
 static bool any_alive(State *state) {
+    if (!state->may_lose) return state->free_count > 0;
     return first_of(state, 1) >= 0 || first_of(state, 0) >= 0;
 }
 
@@ -275,6 +319,8 @@ static int64_t first_at_home(const State *state, int64_t stage) {
     for (int64_t number = 0; number < state->free_count; number++) {
         int64_t host = state->free_hosts[number];
         int64_t low = plan->homes_at[stage], high = plan->homes_at[stage + 1];
+        int64_t guess = low < high ? low + host - plan->home_host[low] : high; /* often there is a list for each host */
+        if (guess >= low && guess < high && plan->home_host[guess] == host) low = high = guess;
         while (low < high) {
             int64_t middle = (low + high) / 2;
             if (plan->home_host[middle] < host)
@@ -403,7 +449,7 @@ static bool launch_all(State *state) {
         tally(state, wanted, -1);
         state->running[wanted]++;
         state->is_new[wanted] = 0;
-        if (state->depth[wanted] > 0 && !offer(state, wanted)) return false;
+        if ((state->depth[wanted] > 0 || !state->may_lose) && !offer(state, wanted)) return false;
         dequeue(state, stage, task);
         state->active[stage]++;
         if (plan->restarts && plan->place_of[task] == AT_HOME) state->since[stage] = state->now;
@@ -502,7 +548,7 @@ static bool happen(State *state, Entry event) {
 /* An event-driven simulation: a clock, a heap of events, and queues.  False if memory runs out, or interrupted. */
 static bool run(State *state) {
     const Plan *plan = state->plan;
-    for (int64_t worker = 0; worker < plan->workers; worker++) state->is_new[worker] = 1;
+    for (int64_t worker = 0; worker < plan->workers; worker++) state->is_new[worker] = 1, state->shelf_of[worker] = -1;
     for (int64_t slot = 0; slot < plan->slots; slot++) {
         state->last_until = fmax(state->last_until, plan->until[slot]);
         if (!enter(state, fmax(plan->start, plan->available[slot]), SLOT, slot)) return false;
@@ -541,6 +587,8 @@ static int64_t *share_out(State *state) {
         {&state->running, plan->workers},      {&state->is_new, plan->workers},
         {&state->free_on, plan->hosts},
         {&state->free_hosts, plan->hosts},     {&state->free_place, plan->hosts},
+        {&state->shelf_of, plan->workers},     {&state->shelved, 2 * state->shelves},
+        {(int64_t **)&state->shelf, 2 * state->shelves * state->words},
         {&state->left, plan->stages},          {&state->waiting, plan->stages},
         {&state->at_home, plan->stages},       {&state->lists_left, plan->stages},
         {&state->next_anywhere, plan->stages}, {&state->next_elsewhere, plan->stages},
@@ -583,6 +631,16 @@ static const char *not_finite(const Plan *plan) {
 
 static bool schedule(const Plan *plan) {
     State state = {.plan = plan};
+    int64_t most = 0; /* slots of a worker */
+    for (int64_t slot = 0; slot < plan->slots; slot++) state.may_lose |= plan->until[slot] < INFINITY;
+    for (int64_t worker = 0; worker < plan->workers; worker++) {
+        int64_t own = plan->first_slot[worker + 1] - plan->first_slot[worker];
+        most = own > most ? own : most;
+    }
+    if (!state.may_lose) {
+        state.shelves = most + 1;
+        state.words = (plan->workers + 63) / 64;
+    }
     int64_t *block = share_out(&state);
     double *times = calloc((size_t)(2 * plan->stages + 1), sizeof(double));
     bool done = block != NULL && times != NULL;
@@ -685,11 +743,171 @@ static PyObject *py_integrals(PyObject *module, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
+/* ---- Fills `order` with the moments of intervals by group and time, and `gap_ms` with the time to the next one:
+ * Sorted.__init__() without a sort of each group in Python. */
+
+typedef struct {
+    double at;
+    int64_t which;
+} Moment;
+
+enum { MOVES = 16 }; /* of a moment on average, up to which moments are nearly in order */
+
+/* Sorts by time, stable; `spare` is as long.  Most lists are nearly in order. */
+static void sort_moments(Moment *moments, Moment *spare, int64_t count) {
+    int64_t moves = MOVES * count;
+    for (int64_t place = 1; place < count; place++) {
+        Moment each = moments[place];
+        int64_t to = place;
+        for (; to > 0 && moments[to - 1].at > each.at; to--) moments[to] = moments[to - 1];
+        moments[to] = each;
+        moves -= place - to;
+        if (moves >= 0) continue;
+        int64_t half = count / 2; /* merge two sorted halves instead */
+        sort_moments(moments, spare, half);
+        sort_moments(moments + half, spare, count - half);
+        memcpy(spare, moments, (size_t)half * sizeof(Moment));
+        for (int64_t left = 0, right = half, next = 0; left < half; next++)
+            moments[next] = right < count && moments[right].at < spare[left].at ? moments[right++] : spare[left++];
+        return;
+    }
+}
+
+static bool moments_of(const int64_t *group, int64_t count, int64_t groups, const double *start, const double *end,
+                       int64_t *order, double *gap_ms) {
+    int64_t *at = calloc((size_t)groups + 1, sizeof(int64_t)), *own = malloc((size_t)count * sizeof(int64_t) + 1);
+    int64_t most = 0;
+    for (int64_t each = 0; at != NULL && each < count; each++) at[group[each] + 1]++;
+    for (int64_t each = 0; at != NULL && each < groups; each++) {
+        most = at[each + 1] > most ? at[each + 1] : most;
+        at[each + 1] += at[each];
+    }
+    Moment *moments = malloc((size_t)(3 * most + 1) * sizeof(Moment));
+    bool done = at != NULL && own != NULL && moments != NULL;
+    for (int64_t each = 0; done && each < count; each++) own[at[group[each]]++] = each;
+    Moment *ends = moments + most, *spare = moments + 2 * most;
+    for (int64_t which = 0, first = 0, next = 0; done && which < groups; which++) {
+        int64_t members = at[which] - first;
+        for (int64_t place = 0; place < members; place++) {
+            int64_t each = own[first + place];
+            moments[place] = (Moment){start[each], each};
+            ends[place] = (Moment){end[each], each + count};
+        }
+        sort_moments(moments, spare, members);
+        sort_moments(ends, spare, members);
+        double last = 0.0;
+        for (int64_t opened = 0, closed = 0; opened + closed < 2 * members; next++) {
+            bool opens = closed == members || (opened < members && moments[opened].at <= ends[closed].at);
+            Moment moment = opens ? moments[opened++] : ends[closed++];
+            order[next] = moment.which;
+            if (next > 0) gap_ms[next - 1] = opened + closed == 1 ? 0.0 : moment.at - last; /* none between groups */
+            last = moment.at;
+        }
+        first = at[which];
+    }
+    free(at);
+    free(own);
+    free(moments);
+    return done;
+}
+
+static PyObject *py_moments(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *named;
+    Py_ssize_t groups;
+    if (!PyArg_ParseTuple(arguments, "O!n", &PyDict_Type, &named, &groups)) return NULL;
+    Columns columns = {.count = 0};
+    int64_t count;
+    const int64_t *group = column(&columns, named, "group", 0, &count);
+    const double *start = column(&columns, named, "start", 0, NULL), *end = column(&columns, named, "end", 0, NULL);
+    int64_t *order = column(&columns, named, "order", PyBUF_WRITABLE, NULL);
+    double *gap_ms = column(&columns, named, "gap_ms", PyBUF_WRITABLE, NULL);
+    bool done = !columns.failed;
+    if (done) {
+        Py_BEGIN_ALLOW_THREADS
+        done = moments_of(group, count, groups, start, end, order, gap_ms);
+        Py_END_ALLOW_THREADS
+        if (!done) PyErr_NoMemory();
+    }
+    release(&columns);
+    if (!done) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* ---- The highest rate within windows of a fixed length, of intervals in the order of their starts:
+ * query.simulate.network_speed.most_within() in one pass for each length. */
+
+typedef struct {
+    double window, begin, finish, amount;
+} Window; /* of one group, with the intervals inside it so far */
+
+static double rate_of(const Window *window) { return window->amount / (window->finish - window->begin); }
+
+static double highest_rate(const int64_t *group, const double *since, const double *until, const double *start,
+                           const double *end, const double *amount, int64_t count, Window *windows, int64_t groups,
+                           double each, double shift) {
+    double best = 0.0, window = -1.0, later = -INFINITY, sure = -INFINITY;
+    for (int64_t which = 0; which < groups; which++) windows[which].window = -1.0;
+    for (int64_t place = 0; place < count; place++) {
+        if (since[place] >= later) { /* it may start in a later window */
+            window = floor((since[place] + shift) / each);
+            double ends = (window + 1.0) * each - shift, unsure = 1e-9 * (fabs(ends) + each);
+            later = sure = ends - unsure;
+            sure += 2.0 * unsure;
+        }
+        /* Division decides only near the end of a window, where it may round. */
+        if (until[place] >= sure || (until[place] >= later && floor((until[place] + shift) / each) != window)) continue;
+        Window *own = &windows[group[place]];
+        if (own->window != window) {
+            if (own->window >= 0.0) best = fmax(best, rate_of(own));
+            *own = (Window){window, start[place], end[place], amount[place]};
+            continue;
+        }
+        if (end[place] > own->finish) own->finish = end[place];
+        own->amount += amount[place];
+    }
+    for (int64_t which = 0; which < groups; which++)
+        if (windows[which].window >= 0.0) best = fmax(best, rate_of(&windows[which]));
+    return best;
+}
+
+static PyObject *py_most_within(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *named;
+    Py_ssize_t groups;
+    double each, best = 0.0;
+    if (!PyArg_ParseTuple(arguments, "O!nd", &PyDict_Type, &named, &groups, &each)) return NULL;
+    Columns columns = {.count = 0};
+    int64_t count, turns;
+    const int64_t *group = column(&columns, named, "group", 0, &count);
+    const double *since = column(&columns, named, "since", 0, NULL), *until = column(&columns, named, "until", 0, NULL);
+    const double *start = column(&columns, named, "start", 0, NULL), *end = column(&columns, named, "end", 0, NULL);
+    const double *amount = column(&columns, named, "amount", 0, NULL);
+    const double *shifts = column(&columns, named, "shifts", 0, &turns);
+    bool done = !columns.failed;
+    if (done) {
+        Py_BEGIN_ALLOW_THREADS
+        Window *windows = malloc((size_t)groups * sizeof(Window) + 1);
+        done = windows != NULL;
+        for (int64_t turn = 0; done && turn < turns; turn++)
+            best = fmax(best, highest_rate(group, since, until, start, end, amount, count, windows, groups, each,
+                                           shifts[turn]));
+        free(windows);
+        Py_END_ALLOW_THREADS
+        if (!done) PyErr_NoMemory();
+    }
+    release(&columns);
+    return done ? PyFloat_FromDouble(best) : NULL;
+}
+
 static PyMethodDef functions[] = {
     {"schedule", py_schedule, METH_VARARGS,
      "schedule(columns, start_ms, patience_ms, offers_ms, is_fair, restarts, on_demand): fills launch, finish, slot_of, "
      "node_start and node_end."},
     {"integrals", py_integrals, METH_VARARGS, "integrals(columns): fills total from order, gap_ms and rate."},
+    {"moments", py_moments, METH_VARARGS, "moments(columns, groups): fills order and gap_ms from group, start and end."},
+    {"most_within", py_most_within, METH_VARARGS,
+     "most_within(columns, groups, length): the highest rate within windows of this length and the given shifts."},
     {NULL, NULL, 0, NULL},
 };
 

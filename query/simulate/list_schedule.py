@@ -7,7 +7,7 @@ number only, and does not support pipelines.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -159,13 +159,34 @@ def integrals(order: Ints, gap_ms: Floats, rate: Floats) -> Floats:
     return total
 
 
+def moments(group: Ints, start_ms: Floats, end_ms: Floats) -> tuple[Ints, Floats]:
+    """The order of all starts and ends by group and time, and the time from each to the next, ms
+    (query.simulate.device_sharing.Sorted); only where has_compiled()."""
+    assert _listing is not None
+    order, gap_ms = np.empty(2 * len(group), dtype=np.int64), np.empty(max(2 * len(group) - 1, 0))
+    columns = {"group": _as_read(group), "start": _as_read(start_ms), "end": _as_read(end_ms)}
+    _listing.moments({**columns, "order": order, "gap_ms": gap_ms}, int(group.max(initial=-1)) + 1)
+    return order, gap_ms
+
+
+def highest_rate(columns: Mapping[str, Any], groups: int, length_ms: float) -> float:
+    """The highest rate within windows of a length, from `group`, `since`, `until`, `start`, `end`, `amount` and
+    `shifts` (query.simulate.network_speed.most_within); only where has_compiled()."""
+    assert _listing is not None
+    found: float = _listing.most_within({name: _as_read(each) for name, each in columns.items()}, groups, length_ms)
+    return found
+
+
 def _homes(tasks: Tasks, placement: Ints, stages: int) -> tuple[dict[str, Any], np.ndarray[Any, np.dtype[np.bool_]]]:
     """The columns of tasks that want a host, as a list for each stage and host.
 
     Also, by stage, whether it finds these hosts only when it starts; then each task has a list of its own.
     """
     home = np.flatnonzero(placement == AT_HOME)
-    home = home[np.lexsort((home, tasks.host[home], tasks.stage[home]))]
+    hosts = int(tasks.host.max(initial=-1)) + 2
+    place = tasks.stage[home] * hosts + tasks.host[home] + 1
+    few = stages * hosts < 1 << 16  # then the sort counts rather than compares
+    home = home[np.argsort(place.astype(np.uint16) if few else place, kind="stable")]
     other = followed(tasks)
     finds = np.bincount(tasks.stage[home], other[home] >= 0, stages) > 0
     apart = (np.diff(tasks.stage[home]) != 0) | (np.diff(tasks.host[home]) != 0) | finds[tasks.stage[home[1:]]]

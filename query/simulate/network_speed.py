@@ -11,6 +11,7 @@ import numpy as np
 
 from crystalperf.indexes.resources import NET
 from crystalperf.query.execution.execution import Execution
+from crystalperf.query.simulate.list_schedule import has_compiled, highest_rate
 from crystalperf.query.simulate.transfers import PAYLOAD
 from crystalperf.query.trace.records import Floats, Ints
 
@@ -47,17 +48,33 @@ def carried_bps(execution: Execution) -> float | None:
     return most_within(host_of[tasks.worker[known]], start, end, fetched[known]) * 1e3 / PAYLOAD[NET]
 
 
-def most_within(group: Ints, start_ms: Floats, end_ms: Floats, amount: Floats) -> float:
+def most_within(
+    group: Ints, start_ms: Floats, end_ms: Floats, amount: Floats, *, compiles: bool | None = None
+) -> float:
     """The highest rate, amount per ms, of intervals of one group within one time window, from the first start to the
-    last end of these intervals."""
+    last end of these intervals.
+
+    `compiles` is whether to use compiled code, which needs intervals in the order of their starts; None for wherever
+    that is possible.  The results are the same to the last bit.
+    """
     length = end_ms - start_ms
     origin, whole = float(start_ms.min()), float(end_ms.max() - start_ms.min())
     groups = int(group.max()) + 1
     best = float((amount / length).max())
     since_ms, until_ms = start_ms - origin, end_ms - origin
+    if compiles is None:
+        compiles = has_compiled() and bool((since_ms[1:] >= since_ms[:-1]).all())
+    columns = {
+        "group": group, "since": since_ms, "until": until_ms, "start": start_ms, "end": end_ms, "amount": amount
+    }  # fmt: skip
     for each in np.geomspace(float(length.min()), whole, LENGTHS):
         fits = np.flatnonzero(length <= each * (1 + 1e-9))  # longer intervals do not fit in this length
-        for shift in np.arange(SHIFTS) * each / SHIFTS:
+        shifts = np.arange(SHIFTS) * each / SHIFTS
+        if compiles:
+            fitting = columns if len(fits) == len(length) else {name: column[fits] for name, column in columns.items()}
+            best = max(best, highest_rate({**fitting, "shifts": shifts}, groups, float(each)))
+            continue
+        for shift in shifts:
             first = np.floor((since_ms[fits] + shift) / each)
             inside = fits[first == np.floor((until_ms[fits] + shift) / each)]
             if not len(inside):

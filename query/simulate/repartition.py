@@ -41,51 +41,85 @@ def with_tasks(
     overhead_ms, later = np.minimum(volumes.overhead_ms, duration), np.ones(len(tasks), dtype=bool)
     if execution.is_first_scope:  # workers that had run nothing before
         later = ~before_any(tasks.worker + 1, tasks.launch_ms, tasks.finish_ms)
+    usual_later_ms = np.median(overhead_ms[later]) if later.any() else None
+    divisible = on_cpu * (1 - constant) * (1 - per_task)
     columns = {name: getattr(volumes, name) for name in Volumes.__dataclass_fields__}
-    pieces: list[Tasks] = []
-    amounts: dict[str, list[Floats]] = {name: [] for name in columns}
-    for number, rows in enumerate(members(tasks.stage, len(execution.dag.stages))):
+    rows_of = members(tasks.stage, len(execution.dag.stages))
+    joined = _Joined(sum(counts.get(number, len(rows)) for number, rows in enumerate(rows_of)), tasks, columns)
+    for number, rows in enumerate(rows_of):
         if number not in counts:
-            pieces.append(tasks.select(rows))
-            for name, values in columns.items():
-                amounts[name].append(values[rows].astype(np.float64))
+            joined.add(tasks.select(rows), {name: columns[name][rows] for name in joined.amounts})
             continue
         edges = np.arange(counts[number] + 1) / counts[number] * len(rows)
-        usual = next(each for each in (rows[later[rows]], np.flatnonzero(later), rows) if len(each))
-        overhead_share = safe_divide(np.minimum(overhead_ms[rows], np.median(overhead_ms[usual])), duration[rows])[
-            :, None
-        ]
+        own_later = rows[later[rows]]
+        if len(own_later):
+            usual_ms = np.median(overhead_ms[own_later])
+        else:
+            usual_ms = np.median(overhead_ms[rows]) if usual_later_ms is None else usual_later_ms
+        overhead_share = safe_divide(np.minimum(overhead_ms[rows], usual_ms), duration[rows])[:, None]
         work = tasks.parts_ms[rows] * (1 - overhead_share)
         fixed = (tasks.parts_ms[rows] * overhead_share).mean(axis=0)
         fixed[cpu] += (work[:, cpu] * constant[rows]).mean()
         work[:, cpu] *= 1 - constant[rows]
         fixed += (work * per_task[rows, None]).mean(axis=0)
         work *= 1 - per_task[rows, None]
-        parts = np.stack([_between(edges, column) for column in work.T], axis=1) + fixed
-        launch = tasks.launch_ms[rows[edges[:-1].astype(np.int64)]]
+        divided = divisible[rows]
+        of_volumes = [columns[name][rows] for name in joined.amounts]
+        whole = _between(edges, [*work.T, tasks.pipeline_wait_ms[rows], divided, *of_volumes])
+        parts = np.ascontiguousarray(whole[:, : work.shape[1]]) + fixed
         origin = rows[edges[:-1].astype(np.int64)]
-        placement = tasks.placement[origin]
+        launch, placement = tasks.launch_ms[origin], tasks.placement[origin]
         worker, host = (np.where(placement == AT_HOME, each[origin], -1) for each in (tasks.worker, tasks.host))
         unknown, stage = np.full(len(parts), -1), np.full(len(parts), number)
-        finish, upstream = launch + parts.sum(axis=1), _between(edges, tasks.pipeline_wait_ms[rows])
-        pieces.append(Tasks(unknown, stage, worker, host, launch, finish, parts, placement, upstream, unknown))
-        for name, values in columns.items():
-            amounts[name].append(_between(edges, values[rows]))
-        amounts["overhead_ms"][-1] = np.full(len(parts), fixed.sum())
-        divided = (on_cpu * (1 - constant) * (1 - per_task))[rows]
-        amounts["total_cpu_ms"][-1] = _between(edges, divided) + (on_cpu[rows] - divided).mean()
-    return _joined(execution, pieces, amounts)
+        finish, upstream = launch + parts.sum(axis=1), whole[:, work.shape[1]]
+        amounts = dict(zip(joined.amounts, whole.T[work.shape[1] + 2 :], strict=True))
+        amounts["overhead_ms"] = np.full(len(parts), fixed.sum())
+        amounts["total_cpu_ms"] = whole[:, work.shape[1] + 1] + (on_cpu[rows] - divided).mean()
+        joined.add(Tasks(unknown, stage, worker, host, launch, finish, parts, placement, upstream, unknown), amounts)
+    return joined.execution(execution)
 
 
-def _joined(execution: Execution, pieces: Sequence[Tasks], amounts: Mapping[str, Sequence[Floats]]) -> Execution:
-    """The execution with the tasks of all stages in order of their launch, and their volumes."""
-    joined = Tasks(*(np.concatenate([getattr(each, name) for each in pieces]) for name in Tasks.__dataclass_fields__))
-    order = np.argsort(joined.launch_ms, kind="stable")
-    whole: dict[str, Any] = {name: np.concatenate(values)[order] for name, values in amounts.items()}
-    for name, values in whole.items():
-        if getattr(execution.volumes, name).dtype.kind == "i":
-            whole[name] = np.rint(values).astype(np.int64)
-    return replace(execution, tasks=joined.select(order), volumes=Volumes(**whole))
+class _Joined:
+    """The tasks of all stages and their volumes, in columns of their final length.
+
+    `amounts` are the volumes that are not 0 everywhere; `overhead_ms` and `total_cpu_ms` are always among them.
+    """
+
+    def __init__(self, count: int, tasks: Tasks, columns: Mapping[str, Floats | Ints]) -> None:
+        self._count, self._filled = count, 0
+        self._tasks = {
+            name: np.empty((count, *values.shape[1:]), values.dtype)
+            for name in Tasks.__dataclass_fields__
+            for values in [getattr(tasks, name)]
+        }
+        self.amounts = {
+            name: np.empty(count)
+            for name, values in columns.items()
+            if name in ("overhead_ms", "total_cpu_ms") or values.any()
+        }
+
+    def add(self, tasks: Tasks, amounts: Mapping[str, Floats | Ints]) -> None:
+        """Add the tasks of the next stage."""
+        rows = slice(self._filled, self._filled + len(tasks))
+        for name, column in self._tasks.items():
+            column[rows] = getattr(tasks, name)
+        for name, column in self.amounts.items():
+            column[rows] = amounts[name]
+        self._filled = rows.stop
+
+    def execution(self, execution: Execution) -> Execution:
+        """The execution with the tasks in order of their launch; each column is released when it is in order."""
+        order = np.argsort(self._tasks["launch_ms"], kind="stable")
+        tasks = {name: self._tasks.pop(name)[order] for name in list(self._tasks)}
+        volumes: dict[str, Any] = {}
+        for name in Volumes.__dataclass_fields__:
+            is_whole = getattr(execution.volumes, name).dtype.kind == "i"
+            if name not in self.amounts:
+                volumes[name] = np.zeros(self._count, np.int64 if is_whole else np.float64)
+                continue
+            values = self.amounts.pop(name)[order]
+            volumes[name] = np.rint(values).astype(np.int64) if is_whole else values
+        return replace(execution, tasks=Tasks(**tasks), volumes=Volumes(**volumes))
 
 
 def with_cpu_time(execution: Execution, ratio: Floats) -> Execution:
@@ -98,8 +132,13 @@ def with_cpu_time(execution: Execution, ratio: Floats) -> Execution:
     return replace(execution, tasks=replace(tasks, parts_ms=parts, finish_ms=finish), volumes=volumes)
 
 
-def _between(edges: Floats, values: Floats | Ints) -> Floats:
-    """Sums between edges of a line on which each value is spread evenly over a length of 1."""
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    found: Floats = np.diff(np.interp(edges, np.arange(len(sums)), sums))
+def _between(edges: Floats, columns: Sequence[Floats | Ints]) -> Floats:
+    """Sums between edges of a line on which each value is spread evenly over a length of 1, (edges - 1, columns)."""
+    sums = np.zeros((len(columns[0]) + 1, len(columns)))
+    np.cumsum(np.stack(columns, axis=1, dtype=np.float64), axis=0, out=sums[1:])
+    # As np.interp() does for one column.
+    place = np.minimum(edges.astype(np.int64), len(sums) - 2)
+    reached = (sums[place + 1] - sums[place]) * (edges - place)[:, None] + sums[place]
+    reached[edges >= len(sums) - 1] = sums[-1]
+    found: Floats = np.diff(reached, axis=0)
     return found

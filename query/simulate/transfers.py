@@ -24,7 +24,7 @@ from crystalperf.indexes.resources import DISK, NET, Resource
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.execution.wire_bytes import FRAME_DATA, MAX_READ
-from crystalperf.query.trace.arrays import safe_divide
+from crystalperf.query.trace.arrays import blocks, constant, safe_divide
 from crystalperf.query.trace.records import Floats
 
 OVERLAP = 0.2
@@ -117,8 +117,13 @@ class RecordedTransfer:
 
     def in_scenario(self, concurrency_now: Floats, more_rest_ms: Floats) -> tuple[Floats, Floats]:
         """W and X in a scenario, ms, with another concurrency and a change of the task's other time."""
-        took = self.took_ms * (concurrency_now / self.concurrency) / self.transfer.ratio
-        return took, exposed_ms(took, self.rest_ms + more_rest_ms, self.hidden_ms, self.overlap)
+        took, seen = np.empty(len(self.took_ms)), np.empty(len(self.took_ms))
+        for rows in blocks(len(took)):
+            now = concurrency_now[rows] / self.concurrency[rows]
+            took[rows] = self.took_ms[rows] * now / self.transfer.ratio[rows]
+            rest_ms = self.rest_ms[rows] + more_rest_ms[rows]
+            seen[rows] = exposed_ms(took[rows], rest_ms, self.hidden_ms[rows], self.overlap[rows])
+        return took, seen
 
 
 def exposed_ms(took_ms: Floats, rest_ms: Floats, hidden_ms: Floats, overlap: Floats | float) -> Floats:
@@ -145,16 +150,17 @@ def transfers(execution: Execution, scenario: Scenario, physics: Physics) -> tup
         if each.unit != "bytes per second" or rate_bps is None:
             continue
         ratio, its = scenario.ratio(each.setting), physics
-        faster = np.full(len(execution.tasks), ratio)
-        if each.name == NET:
-            faster = safe_divide(faster, _spread(execution, scenario), np.inf)
+        count = len(execution.tasks)
+        faster, spread = constant(count, ratio), _spread(execution, scenario) if each.name == NET else None
+        if spread is not None:
+            faster = safe_divide(faster, spread, np.inf)
         scales = (ratio > 1) == (physics.end == "best")  # for a bound, whether the largest possible share changes
         has_link = each.name == NET and physics.link_bps is not None
         is_end, is_known = physics.end and ratio != 1 and not has_link, bool(execution.recorded.get(each.setting))
         if not is_known or (is_end and ratio > 1 and scales):  # all recorded time is transfer, or none of it
-            none = np.zeros(len(execution.tasks))
+            none = constant(count, 0.0)
             most = none if is_end and not scales else _most_ms(execution, each, physics, is_known)
-            hides = np.full(len(none), physics.overlap if np.isfinite(most).all() and not is_end else 0.0)
+            hides = constant(count, physics.overlap if np.isfinite(most).all() and not is_end else 0.0)
             found.append(Transfer(column, each.shared_by, none, most, faster, hides))
             continue
         if is_end:
@@ -172,13 +178,13 @@ def transfers(execution: Execution, scenario: Scenario, physics: Physics) -> tup
     return tuple(found)
 
 
-def _spread(execution: Execution, scenario: Scenario) -> Floats:
+def _spread(execution: Execution, scenario: Scenario) -> Floats | None:
     """The factor on each task's network bytes for another number of workers: of an even exchange between n workers,
-    (n − 1) / n crosses the network."""
+    (n − 1) / n crosses the network; None for 1."""
     volumes, many = execution.volumes, execution.recorded.get("workers") or 1
     now = many * scenario.ratio("workers")
     if now == many or many <= 1 or execution.in_order:
-        return np.ones(len(execution.tasks))
+        return None
     more = (1 - 1 / max(now, 1)) / (1 - 1 / many)
     crossed = (volumes.remote_read + volumes.far).astype(np.float64)
     now_crosses = volumes.far + more * volumes.remote_read.astype(np.float64)
@@ -210,7 +216,7 @@ def moves_known(execution: Execution, resource: Resource) -> bool:
 def _most_ms(execution: Execution, resource: Resource, physics: Physics, is_known: bool) -> Floats:
     """Maximum transfer time of tasks without contention, ms: infinite, except for a link with a known lower bound."""
     if is_known or resource.name != NET or physics.link_bps is None:
-        return np.full(len(execution.tasks), np.inf)
+        return constant(len(execution.tasks), np.inf)
     _, most = crossing(execution, resource, physics)
     return most * (1e3 / (physics.link_bps * PAYLOAD[NET]))
 
@@ -246,30 +252,38 @@ def as_recorded(
     `concurrency_of` computes it from the share of each task's time in which its bytes are in transfer.
     """
     among, whole_ms = list(among), parts_ms.sum(axis=1)
-    nothing = np.zeros(len(parts_ms))
-    seen, took = [nothing for _ in found], [each.least_ms for each in found]
-    overlap = [each.overlap for each in found]
+    seen, took = ([np.zeros(len(parts_ms)) for _ in found] for _ in range(2))
+    for own_ms, each in zip(took, found, strict=True):
+        own_ms[:] = each.least_ms
+    overlap = [each.overlap if each.measured_ms is None else each.overlap.copy() for each in found]
     for turn in range(ROUNDS):
-        was = [*took, *seen]
-        for position, each in enumerate(found):
-            if concurrency_of is not None and turn:
-                among[position] = concurrency_of(each, share_of(took[position], whole_ms))
-            others = sum((seen[other] for other in range(len(found)) if other != position), nothing)
-            has_ms, on_device_ms = whole_ms - others, parts_ms[:, each.column]
-            implied_ms = total_ms(on_device_ms, has_ms - on_device_ms, each.overlap)
-            took[position] = np.clip(implied_ms, each.least_ms * among[position], each.most_ms * among[position])
-            took[position] = np.minimum(took[position], has_ms)  # bytes without time for them came from elsewhere
-            if each.measured_ms is not None:
-                rest_ms = has_ms - on_device_ms
-                overlap[position] = measured_overlap(
-                    took[position], on_device_ms, each.measured_ms, rest_ms, each.overlap
+        if concurrency_of is not None and turn:
+            among = [concurrency_of(each, share_of(own_ms, whole_ms)) for each, own_ms in zip(found, took, strict=True)]
+        same = True
+        for rows in blocks(len(parts_ms)):
+            was = [each[rows].copy() for each in (*took, *seen)]
+            for position, each in enumerate(found):
+                others = sum((seen[other][rows] for other in range(len(found)) if other != position), 0.0)
+                has_ms, on_device_ms = whole_ms[rows] - others, parts_ms[rows, each.column]
+                rest_ms, each_overlap = has_ms - on_device_ms, each.overlap[rows]
+                implied_ms = total_ms(on_device_ms, rest_ms, each_overlap)
+                least_ms, most_ms = (
+                    each.least_ms[rows] * among[position][rows],
+                    each.most_ms[rows] * among[position][rows],
                 )
-            seen[position] = np.minimum(
-                exposed_in_ms(took[position], has_ms, overlap[position]), on_device_ms + unknown_ms
-            )
-        if turn and all(map(np.array_equal, was, [*took, *seen])):
+                # Bytes without time for them came from elsewhere.
+                own_ms = took[position][rows] = np.minimum(np.clip(implied_ms, least_ms, most_ms), has_ms)
+                if each.measured_ms is not None:
+                    overlap[position][rows] = measured_overlap(
+                        own_ms, on_device_ms, each.measured_ms[rows], rest_ms, each_overlap
+                    )
+                seen[position][rows] = np.minimum(
+                    exposed_in_ms(own_ms, has_ms, overlap[position][rows]), on_device_ms + unknown_ms[rows]
+                )
+            same = same and all(map(np.array_equal, was, (each[rows] for each in (*took, *seen))))
+        if turn and same:
             break  # the iteration has converged
-    rest = whole_ms - sum(seen, nothing)
+    rest = whole_ms - sum(seen, np.zeros(len(parts_ms)))
     known = []
     for each, concurrency, took_ms, share in zip(found, among, took, overlap, strict=True):
         hidden = np.maximum(took_ms - (parts_ms[:, each.column] + unknown_ms), 0.0)

@@ -16,7 +16,7 @@ from crystalperf.query.execution.dag import Tasks
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.simulate.replay import Replayed
-from crystalperf.query.trace.arrays import before_any, members, safe_divide
+from crystalperf.query.trace.arrays import before_any, blocks, members, safe_divide
 from crystalperf.query.trace.records import Floats, Ints
 
 LATER, FIRST, STARTING = 0, 1, 2
@@ -60,6 +60,10 @@ class FirstTasks:
 
     level: Ints
     others: Ints
+
+    def of(self, rows: slice) -> FirstTasks:
+        """The same for some of the tasks."""
+        return FirstTasks(self.level[rows], self.others[rows])
 
 
 @dataclass(frozen=True)
@@ -114,12 +118,15 @@ class RecordedWarmup:
 
     def moved(self, costs: WarmupCost, firsts: FirstTasks, stage: Ints, length_ms: Floats) -> Floats:
         """Durations of tasks, ms, when `firsts` are the first tasks."""
-        first, starting = costs.of(self.firsts, stage, length_ms), np.full_like(firsts.level, STARTING)
-        most_ms = costs.of(FirstTasks(starting, np.zeros_like(starting)), stage, length_ms)
-        share = np.minimum(self.each_ms[stage], most_ms)
-        moved = costs.at(firsts, stage, length_ms - np.where(self.is_cut, share, first))
-        same = (firsts.level == self.firsts.level) & (firsts.others == self.firsts.others) & ~self.is_cut
-        found: Floats = np.where(same, length_ms, moved)
+        found = np.empty(len(length_ms))
+        for rows in blocks(len(length_ms)):
+            was, are, of_stage, lasting_ms = self.firsts.of(rows), firsts.of(rows), stage[rows], length_ms[rows]
+            first, starting = costs.of(was, of_stage, lasting_ms), np.full_like(are.level, STARTING)
+            most_ms = costs.of(FirstTasks(starting, np.zeros_like(starting)), of_stage, lasting_ms)
+            is_cut, share = self.is_cut[rows], np.minimum(self.each_ms[of_stage], most_ms)
+            moved = costs.at(are, of_stage, lasting_ms - np.where(is_cut, share, first))
+            same = (are.level == was.level) & (are.others == was.others) & ~is_cut
+            found[rows] = np.where(same, lasting_ms, moved)
         return found
 
 

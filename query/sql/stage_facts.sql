@@ -24,15 +24,24 @@ in_scope AS (
     SELECT
         *,
         sum(read_bytes) OVER (PARTITION BY stage_id) AS all_bytes,
-        coalesce(
-            sum(read_bytes) OVER (
-                PARTITION BY stage_id ORDER BY read_bytes DESC, task_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-            ), 0
-        ) AS larger_bytes,
         count(input_rows) OVER (PARTITION BY stage_id) = count(*) OVER (PARTITION BY stage_id)
             AND max(input_rows) OVER (PARTITION BY stage_id) > 0 AS knows_rows
     FROM every
     WHERE finish_ms > ? AND launch_ms < ?
+),
+-- Sorting the tasks of a stage by their bytes takes longer than all else here.
+reading AS (
+    SELECT *, input_rows > 0 AS has_input FROM in_scope WHERE knows_rows
+    UNION ALL
+    SELECT
+        *,
+        coalesce(
+            sum(read_bytes) OVER (
+                PARTITION BY stage_id ORDER BY read_bytes DESC, task_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ), 0
+        ) < 0.95 * all_bytes AS has_input
+    FROM in_scope
+    WHERE NOT knows_rows
 ),
 longest AS (
     SELECT
@@ -81,8 +90,6 @@ SELECT
     median(duration_ms) FILTER (read_bytes * 3 >= it.read_bytes * 2 AND task_id <> it.task_id) AS alike_ms,
     count(*) FILTER (has_input) AS loaded,
     median(duration_ms) FILTER (has_input) AS loaded_ms
-FROM (
-    SELECT *, CASE WHEN knows_rows THEN input_rows > 0 ELSE larger_bytes < 0.95 * all_bytes END AS has_input FROM in_scope
-) JOIN longest USING (stage_id)
+FROM reading JOIN longest USING (stage_id)
 GROUP BY stage_id
 ORDER BY stage_id

@@ -11,6 +11,21 @@ PLACES = 8
 """Maximum distinct places per task for which a table of all places is fastest."""
 
 
+AT_ONCE = 1 << 14
+"""Rows for which several columns fit in a CPU's cache."""
+
+
+def blocks(count: int) -> list[slice]:
+    """The rows of long columns in blocks: chains of operations on each block do not wait for memory, and need none for
+    their intermediate results."""
+    return [slice(first, min(first + AT_ONCE, count)) for first in range(0, count, AT_ONCE)]
+
+
+def constant(count: int, value: float) -> Floats:
+    """A read-only column of one value, which takes no memory."""
+    return np.broadcast_to(np.float64(value), (count,))
+
+
 def safe_divide(part: Floats, whole: Floats, otherwise: float = 0.0) -> Floats:
     """Quotients, `otherwise` where the divisor is not above zero."""
     quotient: Floats = np.divide(part, whole, out=np.full(len(part), otherwise), where=whole > 0)

@@ -18,6 +18,8 @@ def apply(state: State, scenario: Scenario, physics: Physics = MODEL) -> State:
 
     If bytes are known, their time follows from the schedule (query.simulate.fixed_point), and nothing changes here.
     """
+    if all(each.unit != "bytes per second" or scenario.ratio(each.setting) == 1 for each in state.execution.resources):
+        return state
     known = {each.column for each in transfers(state.execution, scenario, physics)}
     parts, nodes = state.parts_ms.copy(), dict(state.dag.nodes)
     for column, each in enumerate(state.execution.resources):
