@@ -3,8 +3,8 @@
     <cache>/answers/<hash>.json     {"run": ["/…/q9.duckdb", 66307, …], "text": "…", "entry": "…"}
 
 The hash is of everything that decides an answer: options, the files that the question names, the code, the installed
-packages, the available indexes, and the terminal.  `run` is the run file that the answer tells of; if that is not the
-same file any more, there is no kept answer.  No answer is kept if a plugin is installed, because code of other packages
+packages, the available indexes, and the terminal.  `run` is the run file that was analysed; if it is another file now,
+there is no kept answer.  No answer is kept if a plugin is installed, because code of other packages
 may read anything.
 """
 
@@ -39,7 +39,7 @@ _OWN_VARIABLES = "CRYSTALPERF_"
 
 
 class Answer(NamedTuple):
-    """What a command wrote to standard output, and the line that it added to the ledger; '' for none."""
+    """The standard output of a command, and the line that it added to the ledger; '' for none."""
 
     text: str
     entry: str
@@ -149,8 +149,7 @@ def _indexes() -> list[object]:
 
 
 def _terminal() -> list[object]:
-    """What decides width and colour of text, and the variables that CrystalPerf reads."""
+    """The terminal's width, the variables that decide colour, and those that CrystalPerf reads."""
     size = list(shutil.get_terminal_size()) if sys.stdout.isatty() else []
-    stated = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
-    own = {name: value for name, value in os.environ.items() if name.startswith(_OWN_VARIABLES)}
-    return [size, stated, sorted(own.items())]
+    deciding = [pair for pair in os.environ.items() if pair[0] in _VARIABLES or pair[0].startswith(_OWN_VARIABLES)]
+    return [size, sorted(deciding)]

@@ -105,7 +105,7 @@ def test_a_new_file_in_a_folder_is_seen(
 
 
 @pytest.mark.parametrize("change", ["code", "terminal", "index", "variable", "packages"])
-def test_whatever_decides_an_answer_voids_it(
+def test_analyzes_again_after_a_change_of_code_terminal_index_or_packages(
     home: Path,
     log: Path,
     analyses: list[str],
@@ -178,7 +178,7 @@ def test_an_answer_that_others_could_write_is_not_read(
     assert len(analyses) == 2
 
 
-def test_old_answers_make_room(home: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_removes_old_answers(home: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_answers, "_MOST_ANSWERS", 4)
     for number in range(5):
         kept_answers.keep(f"{number}", log, kept_answers.Answer("text", ""))

@@ -1,4 +1,4 @@
-"""`make bench`: the cost of commands as whole processes, beside a named commit.
+"""`make bench`: the cost of commands as whole processes, next to a named commit.
 
     | command | pairs | CPU s | s | MiB | c37e911: CPU s | s | MiB | CPU, ratio | s, ratio |
     |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|
