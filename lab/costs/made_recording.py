@@ -87,7 +87,7 @@ def encoded(layout: Layout, values: dict[str, int | str]) -> bytes:
 
 @dataclass(frozen=True)
 class Template:
-    """The parts of a real recording that made ones have: types, pools, and keys of threads and stacks."""
+    """The parts of a real recording that made ones take over: types, pools, and keys of threads and stacks."""
 
     types: Types
     metadata: bytes
