@@ -21,6 +21,7 @@ BIN := $(VENV)/bin
 RECORDING := lab/recordings/demo-q9
 STREAM := tests/data/flink/ads-12000.json.gz tests/data/flink/ads-12000.series.gz
 LIBRARIES ?= libraries
+AGAINST ?= c37e911
 LOGS ?= ../shared/real-inputs/spark-eventlog
 ENCODER ?= sentence-transformers/all-MiniLM-L6-v2
 
@@ -65,7 +66,7 @@ wheels: dist
 	sha256sum -- * > SHA256SUMS
 
 bench: $(VENV)/ready-all
-	@$(BIN)/python -m lab.costs.bench
+	@$(BIN)/python -m lab.costs.bench --against $(AGAINST)
 	if [ -d web/node_modules ]; then npm --prefix web run --silent bench; fi
 	if command -v chromium >/dev/null; then $(BIN)/python -m lab.costs.pages; fi
 	$(BIN)/python -m lab.costs.growth

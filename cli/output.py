@@ -45,14 +45,24 @@ def write(text: str) -> None:
 
 def write_json(answer: Any) -> None:
     """Write an answer as JSON, in ASCII because it may contain untrusted names and go to a terminal."""
-    write(json.dumps(answer, indent=2, allow_nan=False) + "\n")
+    write(json_text(answer))
+
+
+def json_text(answer: Any) -> str:
+    """An answer as write_json() writes it."""
+    return json.dumps(answer, indent=2, allow_nan=False) + "\n"
 
 
 def write_answer(answer: Answer) -> None:
     """Write an answer about a run as the JSON that all interfaces share."""
+    write(answer_text(answer))
+
+
+def answer_text(answer: Answer) -> str:
+    """An answer as write_answer() writes it."""
     from crystalperf.query.text.as_json import as_json
 
-    write_json(as_json(answer))
+    return json_text(as_json(answer))
 
 
 def print_message(message: str) -> None:

@@ -22,8 +22,29 @@ def remember(
     model: str = "",
 ) -> None:
     """Add an entry about a run.  A failure, such as a full disk, costs the entry: the answer is out already."""
+    remembered(run, by, answers, recommendations, recorded, model)
+
+
+def remembered(
+    run: Run,
+    by: By,
+    answers: Sequence[Prediction | WhatIf] = (),
+    recommendations: Sequence[Recommendation] = (),
+    recorded: Sequence[str] = (),
+    model: str = "",
+) -> str:
+    """The same; returns the entry as JSON, '' if there is none."""
     with suppress(Exception):
         from crystalperf import __version__
         from crystalperf.query.ledger.facts import keep
 
-        keep(run, by, __version__, answers, recommendations, recorded, model)
+        return keep(run, by, __version__, answers, recommendations, recorded, model)
+    return ""
+
+
+def remember_again(entry: str) -> None:
+    """Add an entry that remembered() returned, with the present time.  A failure costs the entry."""
+    with suppress(Exception):
+        from crystalperf.query.ledger.store import append_again
+
+        append_again(entry)

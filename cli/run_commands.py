@@ -7,9 +7,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crystalperf.cli.output import print_message, progress, write, write_answer
-from crystalperf.cli.remember import remember
-from crystalperf.cli.runs import analyzed_run, find_run, profile_run, run_word
+from crystalperf.cli import kept_answers
+from crystalperf.cli.kept_answers import Answer, question
+from crystalperf.cli.output import answer_text, print_message, progress, write, write_answer
+from crystalperf.cli.remember import remember, remember_again, remembered
+from crystalperf.cli.runs import STDIN, analyzed_run, find_run, named_files, profile_run, run_word
 from crystalperf.cli.text import shell_word
 from crystalperf.indexes.errors import SettingError
 from crystalperf.query.results.answers import NextStep, Profiled, Sweep
@@ -31,6 +33,13 @@ def analyze(
     as_json: bool,
 ) -> int:
     """Profile the inputs unless they are a run already, and print the verdict; returns the exit code."""
+    options = (output, app, list(indexes), force, full, keeps, as_json)
+    asked = None if html or STDIN in paths else question(named_files(paths), [*paths, *options])
+    if asked is not None and (kept := kept_answers.find(asked)) is not None:
+        write(kept.text)
+        if kept.entry:
+            remember_again(kept.entry)
+        return 0
     with ExitStack() as opened:
         with progress() as step:
             run = analyzed_run(paths, output, app, indexes, step, replace=force)
@@ -41,13 +50,15 @@ def analyze(
 
                 write_page(run, html, step, verdict=answer, replace=force)
         if as_json:
-            write_answer(answer)
+            text = answer_text(answer)
         else:
             from crystalperf.cli.screen import verdict_text
 
-            write(verdict_text(answer, next_command(answer.next, run.path), shell_word(run_word(run.path)), full=full))
-        if keeps:
-            remember(run, "analyze", answer.what_ifs, answer.recommendations)
+            text = verdict_text(answer, next_command(answer.next, run.path), shell_word(run_word(run.path)), full=full)
+        write(text)
+        entry = remembered(run, "analyze", answer.what_ifs, answer.recommendations) if keeps else ""
+    if asked is not None:
+        kept_answers.keep(asked, run.path, Answer(text, entry))
     return 0
 
 

@@ -23,7 +23,7 @@ _NAMES_SHOWN = 8
 
 def runs_folder() -> Path:
     """The default folder of run files."""
-    from crystalperf.indexes.exports import cache_folder
+    from crystalperf.indexes.cache import cache_folder
 
     return cache_folder() / "runs"
 
@@ -133,6 +133,12 @@ def analyzed_run(
             f"{paths[0]}: this run was profiled before; leave out --output, --app and --index, or give its log"
         )
     return query.open_run(made)
+
+
+def named_files(paths: Sequence[str]) -> list[Path]:
+    """The files and folders that arguments name: logs, recordings, run files, names of runs in the cache."""
+    made = _made_before(paths[0]) if len(paths) == 1 else None
+    return [Path(each).absolute() for each in paths] if made is None else [made.absolute()]
 
 
 def _made_before(text: str) -> Path | None:

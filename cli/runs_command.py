@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from crystalperf.cli.kept_answers import forget
 from crystalperf.cli.output import print_message, write, write_json
 from crystalperf.cli.rows import rows_text
 from crystalperf.cli.runs import find_kept, kept_runs, runs_folder
@@ -27,6 +28,7 @@ def runs(names: Sequence[str], *, remove: bool, every: bool, as_json: bool) -> i
     if remove:
         for path in [find_kept(each) for each in names]:
             path.unlink(missing_ok=True)
+            forget(path)
             print_message(f"removed {path}")
         return 0
     found = [each for each in kept_runs() if not names or any(name in each for name in names)]

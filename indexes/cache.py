@@ -19,8 +19,6 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
-import duckdb
-
 from crystalperf.indexes.temporary import make_private
 
 _CODE = ("guard.py", "store.py", "values.py", "resources.toml", "schema.sql")
@@ -60,6 +58,8 @@ def spare_folder() -> Path:
 
 @cache
 def _version() -> str:
+    import duckdb  # not at the top: a kept answer needs the cache, but no database
+
     whole = sha256(duckdb.__version__.encode())
     for each in _CODE:
         whole.update(files("crystalperf.indexes").joinpath(each).read_bytes())
@@ -74,19 +74,19 @@ def _identity(status: os.stat_result, kind: str) -> list[object]:
     return [_version(), kind, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
-def _is_own(status: os.stat_result) -> bool:
+def is_own(status: os.stat_result) -> bool:
     """Whether only this user can write a file."""
     return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def facts_if_checked(status: os.stat_result, kind: str) -> dict[str, str] | None:
     """The metadata of a file that passed its check and did not change since; None for any other."""
-    if not _is_own(status):
+    if not is_own(status):
         return None
     try:
         place = _entry(status)
         with place.open("rb") as entry:
-            if not _is_own(os.fstat(entry.fileno())):
+            if not is_own(os.fstat(entry.fileno())):
                 return None
             found = json.load(entry)
         facts: dict[str, str] = found["facts"]
@@ -97,7 +97,7 @@ def facts_if_checked(status: os.stat_result, kind: str) -> dict[str, str] | None
 
 def list_checked(status: os.stat_result, kind: str, facts: Mapping[str, str]) -> None:
     """List a file as checked.  Does nothing if the cache is not writable."""
-    if not _is_own(status):
+    if not is_own(status):
         return
     with suppress(OSError):
         place = _entry(status)

@@ -114,13 +114,32 @@ def built_path(index_name: str) -> Path:
 
 
 def available() -> list[Available]:
-    """All available indexes, by name; an index that the user built takes precedence over a prebuilt one."""
+    """All available indexes, by name.
+
+    An index that the user built takes precedence over a prebuilt one, unless this version cannot read it.
+    """
     shipped = prebuilt_folder()
     found = {each.name: Available(each.name, "prebuilt", each) for each in _shipped(shipped, _changed_ns(shipped))}
     for each in sorted((cache_folder() / "indexes").glob("*.duckdb")):
-        if _NAME.fullmatch(each.stem):
+        if _NAME.fullmatch(each.stem) and (each.stem not in found or _unreadable(each) is None):
             found[each.stem] = Available(each.stem, "built", each)
     return [found[name] for name in sorted(found)]
+
+
+def unreadable() -> dict[str, IndexFileError]:
+    """The indexes that the user built and that this version cannot read, by name, with the reasons."""
+    built = sorted((cache_folder() / "indexes").glob("*.duckdb"))
+    reasons = {each.stem: _unreadable(each) for each in built if _NAME.fullmatch(each.stem)}
+    return {name: why for name, why in reasons.items() if why is not None}
+
+
+def _unreadable(path: Path) -> IndexFileError | None:
+    """Why an index cannot be read; None if it can."""
+    try:
+        checked(path, "index")
+    except IndexFileError as error:
+        return error
+    return None
 
 
 def _changed_ns(folder: Path) -> int:

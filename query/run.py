@@ -321,9 +321,9 @@ class Run:
             progress(f"what if, by {name}")
             source, lab = "", lab_error(self._load(scope), name, changed)
             try:
-                least = 0 if name == registry.CRYSTALPERF else registry.find(name).least_runs
-                source = "" if name == registry.CRYSTALPERF else registry.find(name).source
-                runs = reruns if least or name == registry.CRYSTALPERF else ()
+                other = None if name == registry.CRYSTALPERF else registry.find(name)
+                source = "" if other is None else other.source
+                runs = reruns if other is None or other.least_runs else ()
                 answer = self.predict(
                     texts, recorded=recorded, scope=scope, replan=replan, predictor=name, reruns=runs, path=False
                 )

@@ -19,7 +19,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from crystalperf.fleet import local, store
+from crystalperf.fleet import changes, local, store
 from crystalperf.fleet.build import build
 from crystalperf.fleet.changes import change, noise
 from crystalperf.fleet.engines import Engine, _dealt
@@ -770,3 +770,19 @@ def test_hours_that_round_to_zero_have_no_sign() -> None:
     from crystalperf.cli.fleet_commands import _hours
 
     assert [_hours(each) for each in (-0.001, 0.0, -0.016, 1.5)] == ["0.00", "0.00", "-0.02", "1.50"]
+
+
+@pytest.mark.parametrize("runs", [5, 6, 7, 40, 301])
+@pytest.mark.parametrize("kind", ["noise", "a step", "rounded", "constant"])
+def test_the_clearest_change_is_that_of_all_change_points(runs: int, kind: str) -> None:
+    for seed in range(5):
+        logs = 0.1 * np.random.default_rng(seed).standard_normal(runs)
+        if kind == "a step":
+            logs += (np.arange(runs) >= runs // 3) * 0.4
+        elif kind == "rounded":
+            logs = np.round(logs, 1)
+        elif kind == "constant":
+            logs *= 0
+        places = range(changes.MIN_EACH, runs - changes.MIN_EACH + 1)
+        tried = [changes._step(logs, 0, first, runs) for first in places]
+        assert changes._clearest(logs) == max(tried, key=lambda each: each.clearness, default=None)

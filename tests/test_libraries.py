@@ -15,15 +15,18 @@ import duckdb
 import pytest
 
 from crystalperf import query
+from crystalperf.cli import main
 from crystalperf.cli.remedies import not_recorded_sentence
 from crystalperf.indexes.errors import CrystalPerfError, Remedy
 from crystalperf.indexes.exports import (
+    available,
     built_path,
     export_index,
     locate,
     pinned_hashes,
     prebuilt_folder,
     split_name,
+    unreadable,
 )
 from crystalperf.indexes.names import split_archive
 from crystalperf.indexes.packing import NAME, read_parquet, unpacking
@@ -360,3 +363,21 @@ def deciders(path: Path) -> dict[int, str]:
     with duckdb.connect(str(path), read_only=True) as connection:
         query_text = "SELECT stack_id, symbol FROM stacks WHERE attributed_depth IS NOT NULL"
         return dict(connection.execute(query_text).fetchall())
+
+
+def test_an_unreadable_index_of_the_user_gives_way_to_the_shipped_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path))
+    folder = tmp_path / "indexes"
+    folder.mkdir()
+    for name in ("spark-4.0.1", "spark-9.9"):
+        with duckdb.connect(str(folder / f"{name}.duckdb")) as connection:
+            connection.execute("CREATE TABLE metadata AS SELECT 'kind' AS key, 'index' AS value")
+            connection.execute("INSERT INTO metadata VALUES ('schema_version', '1')")
+    assert unreadable().keys() == {"spark-4.0.1", "spark-9.9"}
+    assert {each.name: each.origin for each in available()}["spark-4.0.1"] == "prebuilt"
+    assert main.run(["analyze", str(DATA.parents[1] / "lab" / "recordings" / "demo-q9"), "--json"]) == 0
+    header = json.loads(capsys.readouterr().out)["header"]
+    assert "spark-4.0.1" in header["indexes"]
+    assert [each["name"] for each in header["problems"] if "schema version 1" in each["meaning"]]

@@ -750,3 +750,21 @@ def test_questions_to_one_run_at_once_do_not_disturb_each_other(served: Served) 
     with Client(base_url=served.client.base_url, timeout=120) as another:
         alone = {path: another.get(path).json() for path in asked}
     assert [each.json() for each in together] == [alone[path] for path in asked * 4]
+
+
+def test_the_cached_list_of_runs_follows_every_change(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path)
+    for name in ("b", "a"):
+        (tmp_path / f"{name}.duckdb").write_bytes(b"x")
+    catalog.scan()
+    assert [each.run for each in catalog.listed(sort="run")] == ["a", "b"]
+    catalog.fill(catalog.entries["b"], {"app_name": "joins"})
+    assert [each.app_name for each in catalog.listed(sort="app_name")] == ["joins", None]
+    catalog.fill(catalog.entries["a"], {"app_name": "counts"})
+    assert [each.app_name for each in catalog.listed(sort="app_name")] == ["counts", "joins"]
+    (tmp_path / "a.duckdb").unlink()
+    catalog.scan()
+    assert [each.app_name for each in catalog.listed(sort="app_name")] == ["joins"]
+    for number in range(20):
+        assert not catalog.listed(text=f"no run {number}")
+    assert [each.run for each in catalog.listed(sort="app_name")] == ["b"]

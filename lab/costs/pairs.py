@@ -15,28 +15,22 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.costs.processes import Cost, cost
+from lab.costs import checkouts
+from lab.costs.processes import Cost
 from lab.pages import head
 
-ANSWERED = (0, 4)
-"""Exit codes of an answer; 4 is an inconclusive answer before 0.1.0, because checkouts may be of any age."""
-
-_PROGRAM = "import sys; sys.argv[0] = 'crystalperf'; from crystalperf.cli.main import main; main()"
 _STOPPED = 5.0
 """Maximum ratio of wall-clock to CPU time; fair sharing of the CPU does not cause more for one of two."""
 
 
 def measured(checkout: Path, arguments: Sequence[str]) -> Cost:
-    """The cost of a command of crystalperf in a checkout.  Raises LabError where it fails."""
+    """The cost of a command of crystalperf in a checkout, with an empty cache.  Raises LabError where it fails."""
     with tempfile.TemporaryDirectory() as home:
-        # -P: otherwise the working directory would precede the checkout.
-        command = [sys.executable, "-P", "-c", _PROGRAM, *arguments]
-        return cost(command, Path(home), answered=ANSWERED, more={"PYTHONPATH": str(checkout)})
+        return checkouts.measured(checkout, arguments, Path(home))
 
 
 def pairs(checkouts: Sequence[Path], arguments: Sequence[str], count: int) -> list[tuple[Cost, Cost]]:

@@ -135,14 +135,16 @@ def keep(
     recommendations: Sequence[Recommendation] = (),
     recorded: Sequence[str] = (),
     model: str = "",
-) -> None:
-    """Add the entry about a run to the user's ledger, unless that is off.  Raises what append() raises."""
+) -> str:
+    """Add the entry about a run to the user's ledger, unless that is off.
+
+    Returns the entry as JSON, '' if there is none.  Raises what append() raises.
+    """
     path = place()
     if path is None:
-        return
+        return ""
     entry = entry_of(run, by, version, answers, recommendations, recorded, model)
-    if entry is not None:
-        append(path, entry)
+    return "" if entry is None else append(path, entry).decode()
 
 
 def predicted(

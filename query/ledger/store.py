@@ -16,6 +16,7 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -77,9 +78,23 @@ def is_writable(path: Path) -> bool:
     return os.access(where, os.W_OK)
 
 
-def append(path: Path, entry: Entry) -> None:
-    """Add an entry.  Raises OSError if the file cannot be written, InputError if it is not a ledger."""
-    line = msgspec.json.encode(entry) + b"\n"
+def append(path: Path, entry: Entry) -> bytes:
+    """Add an entry, and return its line.  Raises OSError if the file cannot be written, InputError if it is not a
+    ledger."""
+    line = msgspec.json.encode(entry)
+    _append(path, line + b"\n")
+    return line
+
+
+def append_again(line: str) -> None:
+    """Add an entry that was added before, with the present time, unless the ledger is off.  Raises as append() does."""
+    path = place()
+    if path is not None:
+        entry = _decoder().decode(line.encode())
+        append(path, replace(entry, at_ms=round(1e3 * time.time())))
+
+
+def _append(path: Path, line: bytes) -> None:
     make_private(path.parent)
     with _locked(path) as file:
         size = os.fstat(file).st_size

@@ -19,6 +19,7 @@ import numpy as np
 from crystalperf import indexes as contract
 from crystalperf.indexes import store
 from crystalperf.indexes.errors import CrystalPerfError, InputError
+from crystalperf.indexes.exports import unreadable
 from crystalperf.indexes.resources import with_other
 from crystalperf.query import sql
 from crystalperf.query.attribution.code.decide import NumberedStacks, add_frames, decide
@@ -354,6 +355,8 @@ def find_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
         if each.found is None:
             meaning = f"there is no index of {each.wanted}: no sample is attributed to its functions"
             run.problems.add("no index", "info", each.wanted, None, meaning)
+    for name, why in ({} if run.wanted else unreadable()).items():
+        run.problems.add("unreadable index", "info", name, None, f"not used: {shortened(str(why))}; build it again")
     add_frames(connection, run.stacks)
     loaded = load_indexes(connection, [each.found for each in run.fits if each.found is not None], "frames")
     run.loaded = list(loaded.known)

@@ -40,6 +40,11 @@ def entries(group: EntryPointGroup) -> Mapping[str, Any]:
     return _loaded(group)[0]
 
 
+def is_any_installed() -> bool:
+    """Whether another package has a plugin of any group."""
+    return any(group.startswith("crystalperf.") for group in _entry_points().groups)
+
+
 def broken() -> dict[str, str]:
     """The plugins that could not be loaded, by module, and why."""
     groups: tuple[EntryPointGroup, ...] = ("frameworks", "annotators", "schedulers", "predictors")

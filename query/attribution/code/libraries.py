@@ -24,7 +24,7 @@ from itertools import takewhile
 from typing import Any, Literal
 
 from crystalperf.indexes.errors import CrystalPerfError
-from crystalperf.indexes.exports import Available, available, facts_of, is_name, nearest, split_name
+from crystalperf.indexes.exports import Available, available, closest, facts_of, is_name, split_name, unreadable
 from crystalperf.indexes.names import split_archive
 from crystalperf.query.attribution.code.names import is_python, original
 from crystalperf.query.inputs.reader import ReadableFramework
@@ -109,9 +109,10 @@ def fitting(
     Libraries without an index are left out without notice: a class path has hundreds.  If the user names the
     `chosen` indexes, only those are returned.
     """
-    names = {each.name for each in available()}
     if chosen:
         return [IndexMatch(each, each, _kind(each, framework.name), True) for each in chosen]
+    broken = unreadable()
+    names = {each.name for each in available() if each.origin == "prebuilt" or each.name not in broken}
     framework_names = [each for each in framework.reader.frames.sources(ran.framework_version) if is_name(each)]
     stated = _VERSION.match(ran.framework_version or "")
     fits = [_fit(name, names, "framework") for name in framework_names]
@@ -121,7 +122,7 @@ def fitting(
     in_python = {match[1] for each in classes if (match := _PYTHON_PACKAGE.search(each))}
     in_python -= {package for _, package in framework.reader.frames.names.python}
     versions = dict(reversed([found for each in ran.archives if (found := split_archive(each))]))
-    for index in _newest(available()):
+    for index in _newest([each for each in available() if each.name in names]):
         package, _ = split_name(index.name)
         if package in taken:
             continue
@@ -190,7 +191,7 @@ def stand_ins(fits: Sequence[IndexMatch]) -> list[str]:
 
 def _fit(name: str, at_hand: set[str], kind: Kind, exact: str | None = None) -> IndexMatch:
     """The fit of a name; `exact` is the version that ran, if the name has only a part of it (jdk-17 for 17.0.15)."""
-    found = name if name in at_hand else nearest(name)
+    found = name if name in at_hand else closest(name, sorted(at_hand))
     is_exact = found == name
     if is_exact and exact is not None:
         index = next(each for each in available() if each.name == name)
