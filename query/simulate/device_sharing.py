@@ -81,7 +81,7 @@ class Concurrency:
 
         self.slots, self.replayed = slots, replayed
         self.kept: tuple[tuple[object, ...], list[tuple[Floats, Floats]], object] | None = None
-        """Results of query.simulate.contention for one scenario, which other scenarios need as well."""
+        """Times of recorded transfers, which query.simulate.contention shares between scenarios."""
         self._sorted_by = cache(sorted_by)
 
     def level(self, whose: str, rate: Floats) -> Floats:
