@@ -211,12 +211,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*", metavar="WORD")
     parser.add_argument("--against", metavar="COMMIT", default="")
+    parser.add_argument("--without", action="append", default=[], metavar="WORD", help="leave out commands with it")
     parser.add_argument("--log", type=Path, action="append", default=[], help="a further log to analyze")
     given = parser.parse_args()
     titles = "command | >pairs | >CPU s | >s | >MiB"
     if given.against:
         titles += f" | >{given.against}: CPU s | >s | >MiB | >CPU, ratio | >s, ratio"
-    wanted = [each for each in cases(given.log) if all(word in each.name for word in given.words)]
+    wanted = [
+        each
+        for each in cases(given.log)
+        if all(word in each.name for word in given.words) and not any(word in each.name for word in given.without)
+    ]
     with ExitStack() as opened:
         scratch = Path(opened.enter_context(tempfile.TemporaryDirectory()))
         places = [ROOT]
