@@ -72,13 +72,7 @@ def create(
         close = stack.enter_context(ExitStack())
         close.callback(parent.close)
         connection = stack.enter_context(parent.cursor())  # its temporary tables end with it
-        connection.execute(
-            f"SET temp_directory = '{_sql(folders[0] / 'spilled')}'"
-        )  # otherwise DuckDB writes next to the user's files
-        if kind == "index":
-            connection.execute("SET zstd_min_string_length = 1")
-        else:  # trying it takes half of the time of writing, and other compressions are equally good for a run's texts
-            connection.execute("SET disabled_compression_methods = 'fsst'")
+        _set_up(connection, kind, folders[0] / "spilled")
         empty = _empty(kind, content).content()
         if empty is not None:
             _write_or_raise(path, lambda: temporary.write_bytes(empty))
@@ -114,6 +108,15 @@ def create(
                 status = path.stat()
                 if _state(status) == created_state:
                     list_checked(status, kind, facts)
+
+
+def _set_up(connection: duckdb.DuckDBPyConnection, kind: Kind, spilled: Path) -> None:
+    """The settings for writing a file; without a folder of its own, DuckDB would write next to the user's files."""
+    connection.execute(f"SET temp_directory = '{_sql(spilled)}'")
+    if kind == "index":
+        connection.execute("SET zstd_min_string_length = 1")
+    else:  # trying it takes half of the time of writing, and other compressions are equally good for a run's texts
+        connection.execute("SET disabled_compression_methods = 'fsst'")
 
 
 @contextmanager

@@ -302,7 +302,7 @@ def _are_later(text: bytes, until_us: float) -> bool:
         return False  # a text without its decoding could be damaged, and flows of Ascend's profiler name it
     try:
         events = _timed.decode(b"[" + text + b"]")
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     least = max(until_us, 1.0)
     return all(
