@@ -20,20 +20,11 @@ def remember(
     recommendations: Sequence[Recommendation] = (),
     recorded: Sequence[str] = (),
     model: str = "",
-) -> None:
-    """Add an entry about a run.  A failure, such as a full disk, costs the entry: the answer is out already."""
-    remembered(run, by, answers, recommendations, recorded, model)
-
-
-def remembered(
-    run: Run,
-    by: By,
-    answers: Sequence[Prediction | WhatIf] = (),
-    recommendations: Sequence[Recommendation] = (),
-    recorded: Sequence[str] = (),
-    model: str = "",
 ) -> str:
-    """The same; returns the entry as JSON, '' if there is none."""
+    """Add an entry about a run, and return it as JSON, '' if there is none.
+
+    A failure, such as a full disk, costs the entry: the answer is out already.
+    """
     with suppress(Exception):
         from crystalperf import __version__
         from crystalperf.query.ledger.facts import keep
@@ -43,7 +34,7 @@ def remembered(
 
 
 def remember_again(entry: str) -> None:
-    """Add an entry that remembered() returned, with the present time.  A failure costs the entry."""
+    """Add an entry that remember() returned, with the present time.  A failure costs the entry."""
     with suppress(Exception):
         from crystalperf.query.ledger.store import append_again
 

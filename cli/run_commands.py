@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from crystalperf.cli import kept_answers
 from crystalperf.cli.kept_answers import Answer, question
 from crystalperf.cli.output import answer_text, print_message, progress, write, write_answer
-from crystalperf.cli.remember import remember, remember_again, remembered
+from crystalperf.cli.remember import remember, remember_again
 from crystalperf.cli.runs import STDIN, analyzed_run, find_run, named_files, profile_run, run_word
 from crystalperf.cli.text import shell_word
 from crystalperf.indexes.errors import SettingError
@@ -56,7 +56,7 @@ def analyze(
 
             text = verdict_text(answer, next_command(answer.next, run.path), shell_word(run_word(run.path)), full=full)
         write(text)
-        entry = remembered(run, "analyze", answer.what_ifs, answer.recommendations) if keeps else ""
+        entry = remember(run, "analyze", answer.what_ifs, answer.recommendations) if keeps else ""
     if asked is not None:
         kept_answers.keep(asked, run.path, Answer(text, entry))
     return 0
