@@ -20,7 +20,10 @@ from crystalperf.query.execution.slots import Slots
 from crystalperf.query.trace.records import Floats, Ints
 
 _COMPILED = "crystalperf.query.simulate._list_schedule"
+_LOOPS = ("schedule", "integrals", "moments", "most_within")
 _listing = import_module(_COMPILED) if find_spec(_COMPILED) else None
+if not all(hasattr(_listing, each) for each in _LOOPS):  # compiled from an earlier version of this checkout
+    _listing = None
 assert (ANYWHERE, AT_HOME, ELSEWHERE) == (0, 1, 2)  # as list_schedule.c has them
 
 
