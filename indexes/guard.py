@@ -67,8 +67,8 @@ _COLUMNS = """
 _SAME = {"BOOL": "BOOLEAN", "TEXT": "VARCHAR", "INT": "INTEGER", "REAL": "FLOAT"}
 
 
-_passed_on: list[tuple[int, duckdb.DuckDBPyConnection]] = []
-"""A connection for the next connect(), with the process that opened it."""
+_passed_on: list[duckdb.DuckDBPyConnection] = []
+"""A connection for the next connect()."""
 
 _CHANGED = ("temp_directory", "disabled_compression_methods", "zstd_min_string_length")
 """Settings that building a file changes."""
@@ -89,14 +89,27 @@ def pass_on(connection: duckdb.DuckDBPyConnection) -> bool:
     if _passed_on or not connection.execute(_IS_EMPTY).fetchall()[0][0]:
         return False
     connection.execute("; ".join(f"RESET {each}" for each in _CHANGED))
-    _passed_on.append((os.getpid(), connection))
+    _passed_on.append(connection)
     return True
+
+
+def close_spare() -> None:
+    """Close the connection that waits for the next connect().
+
+    It must not survive a fork: the child would wait forever for DuckDB's threads, which exist in the parent only.
+    """
+    while _passed_on:
+        _passed_on.pop().close()
+
+
+os.register_at_fork(before=close_spare)
 
 
 def connect() -> duckdb.DuckDBPyConnection:
     """A connection in memory that fetches and loads no extension, to attach files to."""
-    owner, connection = _passed_on.pop() if _passed_on else (0, None)
-    if connection is None or owner != os.getpid():
+    try:
+        connection = _passed_on.pop()
+    except IndexError:
         connection = fresh()
     for each in _NO_EXTENSIONS:
         connection.execute(each)

@@ -16,6 +16,7 @@ from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import duckdb
 
@@ -164,6 +165,7 @@ class _Empty:
         self._used: list[duckdb.DuckDBPyConnection] = []
         self._thread = threading.Thread(target=self._make, args=(kind, content))
         self._thread.start()
+        _made.add(self)
 
     def content(self) -> bytes | None:
         """The bytes of the file; None if no temporary file can be made."""
@@ -182,6 +184,12 @@ class _Empty:
         """Keep a connection with an empty database in memory for the next caller."""
         self._used.append(connection)
 
+    def close(self) -> None:
+        """Close the connections that are kept, once the file is made."""
+        self._thread.join()
+        while self._used:
+            self._used.pop().close()
+
     def _make(self, kind: Kind, content: Sequence[Table]) -> None:
         with suppress(OSError, duckdb.Error):
             connection = guard.fresh()
@@ -199,6 +207,18 @@ class _Empty:
                     self._content = path.read_bytes()
                 compiled.keep(name, made_from, self._content)
             self._used.append(connection)
+
+
+_made: WeakSet[_Empty] = WeakSet()
+
+
+def _close_spare() -> None:
+    """Close all connections that are kept: see guard.close_spare()."""
+    for each in list(_made):
+        each.close()
+
+
+os.register_at_fork(before=_close_spare)
 
 
 @lru_cache(maxsize=8)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -174,3 +176,34 @@ def test_scratch_tables_leave_nothing(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["run.duckdb"]
     with duckdb.connect(str(tmp_path / "run.duckdb"), read_only=True) as connection:
         assert connection.execute("SELECT scope_id FROM scopes").fetchall() == [("a",)]
+
+
+_BUILD_AND_FORK = """
+import os, sys, tempfile
+from pathlib import Path
+from crystalperf.indexes import guard, store
+
+folder = Path(sys.argv[1])
+
+def build(name):
+    with store.create(folder / name, "run", {}) as connection:
+        connection.execute("SELECT 1")
+    with tempfile.TemporaryDirectory() as own, store.scratch(Path(own), "run") as connection:
+        connection.execute("SELECT 1")
+
+build("parent")
+child = os.fork()
+build("child" if child == 0 else "again")
+guard.connect().close()
+if child:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_forked_process_builds_files_too(tmp_path: Path) -> None:
+    """DuckDB's threads exist in the parent only: a child with one of its connections hangs or crashes."""
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", _BUILD_AND_FORK, tmp_path], check=True, timeout=120)
+        assert {each.name for each in tmp_path.iterdir()} == {"parent", "again", "child"}
+        for each in tmp_path.iterdir():
+            each.unlink()
