@@ -127,19 +127,19 @@ check-machine:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) -c 'import sys; print(*sys.version_info[:2], sep=".")'): name a newer one with PYTHON=…" >&2; exit 1; }
 	$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "Python's venv module is needed and $(PYTHON) lacks it: on Debian and Ubuntu install python3-venv" >&2; exit 1; }
 
-$(VENV)/ready: pyproject.toml setup.py query/simulate/list_schedule.c | check-machine
+$(VENV)/ready: pyproject.toml setup.py query/simulate/list_schedule.c query/inputs/line_rows.c | check-machine
 	@echo "setting up $(VENV) …" >&2
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	touch $@
 
-$(VENV)/ready-dev: pyproject.toml setup.py query/simulate/list_schedule.c | check-machine
+$(VENV)/ready-dev: pyproject.toml setup.py query/simulate/list_schedule.c query/inputs/line_rows.c | check-machine
 	@echo "setting up $(VENV) for the tests …" >&2
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $(VENV)/ready $@
 
-$(VENV)/ready-all: pyproject.toml setup.py query/simulate/list_schedule.c | check-machine
+$(VENV)/ready-all: pyproject.toml setup.py query/simulate/list_schedule.c query/inputs/line_rows.c | check-machine
 	@echo "setting up $(VENV) with the indexer and the lab (torch is large) …" >&2
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs,indexer,lab]'

@@ -136,6 +136,7 @@ def test_changelog_has_the_kinds_of_keep_a_changelog() -> None:
         ("setup.py", True),
         ("crystalperf/query", True),  # the link
         ("query/simulate/list_schedule.c", True),
+        ("query/inputs/line_rows.c", True),
         ("query/__pycache__/run.cpython-311.pyc", False),
         ("lab/recordings/demo-q9/run.json", True),
         ("lab/recordings/README.md", False),
@@ -292,15 +293,18 @@ def test_wheel_has_one_top_level_package_and_nothing_of_an_earlier_build(wheel: 
 
 @pytest.mark.later
 @no_compiler
-def test_one_wheel_with_the_compiled_loop_serves_all_versions_of_python(wheel: Path) -> None:
+def test_one_wheel_with_compiled_code_serves_all_versions_of_python(wheel: Path) -> None:
     assert re.fullmatch(r"crystalperf-[^-]+-cp311-abi3-linux_\w+\.whl", wheel.name)
     with zipfile.ZipFile(wheel) as opened:
         compiled = [each for each in opened.namelist() if each.endswith(".so")]
-    assert compiled == ["crystalperf/query/simulate/_list_schedule.abi3.so"]
+    assert sorted(compiled) == [
+        "crystalperf/query/inputs/_line_rows.abi3.so",
+        "crystalperf/query/simulate/_list_schedule.abi3.so",
+    ]
 
 
 @pytest.mark.later
-def test_a_pure_wheel_has_no_compiled_loop_and_is_else_the_same(source: Path, wheel: Path, tmp_path: Path) -> None:
+def test_a_pure_wheel_has_no_compiled_code_and_is_else_the_same(source: Path, wheel: Path, tmp_path: Path) -> None:
     pip("wheel", "--no-build-isolation", "--wheel-dir", tmp_path, source, CRYSTALPERF_PURE="1")
     (pure,) = tmp_path.glob("*.whl")
     assert pure.name == f"crystalperf-{cp.__version__}-py3-none-any.whl"
@@ -357,16 +361,21 @@ def test_an_editable_installation_leads_to_the_checkout(source: Path, tmp_path: 
 
 @pytest.mark.later
 @no_compiler
-def test_the_compiled_loop_is_loaded_from_the_wheel(installed: Path) -> None:
-    program = "from crystalperf.query.simulate import list_schedule as listing; print(listing._listing.__file__)"
-    file = Path(run([installed, "-c", program]).strip())
-    assert file.is_relative_to(installed.parent.parent)
-    assert file.name == "_list_schedule.abi3.so"
+def test_compiled_code_is_loaded_from_the_wheel(installed: Path) -> None:
+    program = """
+from crystalperf.query.inputs import line_rows
+from crystalperf.query.simulate import list_schedule
+print(list_schedule._listing.__file__)
+print(line_rows._compiled.__file__)
+"""
+    files = [Path(each) for each in run([installed, "-c", program]).split()]
+    assert all(each.is_relative_to(installed.parent.parent) for each in files)
+    assert [each.name for each in files] == ["_list_schedule.abi3.so", "_line_rows.abi3.so"]
 
 
 @pytest.mark.later
 def test_child_processes_import_the_installed_package(installed: Path, log: Path, tmp_path: Path) -> None:
-    """Reading a fleet, a SQL statement and the second reader of a log start a Python each."""
+    """Reading a fleet and a SQL statement start a Python each."""
     home = {"CRYSTALPERF_HOME": str(tmp_path / "home")}
     command = installed.parent / "crystalperf"
     run([command, "fleet", "build", log.parent, "-o", tmp_path / "fleet", "--processes", 1], **home)
@@ -377,7 +386,7 @@ def test_child_processes_import_the_installed_package(installed: Path, log: Path
     assert json.loads(answer) == [{"n": 16}]
     texts = [path.read_text(encoding="utf-8") for room in ROOMS for path in (ROOT / room).rglob("*.py")]
     children = {match for each in texts for match in re.findall(r'own_module\(\s*"([\w.]+)"', each)}
-    assert len(children) >= 5
+    assert len(children) >= 4
     program = "import importlib.util as util, sys; print([each for each in sys.argv[1:] if not util.find_spec(each)])"
     assert run([installed, "-c", program, *sorted(children)]) == "[]\n"
 

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 import crystalperf as cp
-from crystalperf.query.frameworks.spark.log import second
+from crystalperf.query.frameworks.spark.log import task_rows
 from crystalperf.query.frameworks.spark.needs import memory_use, needs
 from crystalperf.query.frameworks.spark.recommendations import RightSizeMemory
 from crystalperf.query.frameworks.spark.remarks import HeapNearLimit
@@ -66,17 +66,16 @@ def test_peaks_are_the_largest_of_each_executor_and_stage(tmp_path: Path) -> Non
     assert found == [("1", "stage:0.0", 500), ("1", None, 40), ("driver", "stage:0.0", 50)]
 
 
-def test_second_process_reads_the_same_peaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_peaks_are_the_same_without_compiled_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks = [Task(1000, executor=str(number % 3), peaks_mib={"JVMHeapMemory": number % 77}) for number in range(20_000)]
     log = write(tmp_path / "log", [Stage(tasks)], executors={"0": 4, "1": 4, "2": 4})
     question = "SELECT worker_id, jvm_heap_bytes FROM spark_executor_metrics ORDER BY ALL"
     found = []
-    for least, first in ((second.MIN_BYTES, second.FIRST), (0, 2)):
-        monkeypatch.setattr(second, "MIN_BYTES", least)
-        monkeypatch.setattr(second, "FIRST", first)
-        run = cp.profile([log], output=tmp_path / f"run-{first}.duckdb")
+    for name in ("compiled", "decoded"):
+        run = cp.profile([log], output=tmp_path / f"{name}.duckdb")
         with duckdb.connect(str(run.path), read_only=True) as connection:
             found.append(connection.execute(question).fetchall())
+        monkeypatch.setattr(task_rows, "is_compiled", lambda: False)
     assert found[0] == found[1]
     assert len(found[0]) == 3
 

@@ -119,7 +119,7 @@ class Batch:
         """The lines without their newlines, split on first use: skipping a batch needs no split."""
         return [self.first] if self.piece is None else [self.first, *self.piece.split(b"\n")[1:-1]]
 
-    @property
+    @cached_property
     def count(self) -> int:
         if self.piece is None:
             return 1

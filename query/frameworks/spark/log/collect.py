@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import re
 import struct
+from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,14 +24,15 @@ from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks.spark import saved
 from crystalperf.query.frameworks.spark.failures import cause, loss
 from crystalperf.query.frameworks.spark.log import events as spark
-from crystalperf.query.frameworks.spark.log.arrays import array_of, event_batches
+from crystalperf.query.frameworks.spark.log.arrays import event_batches
 from crystalperf.query.frameworks.spark.log.gpu import GpuTimes, gpu_times
 from crystalperf.query.frameworks.spark.log.micro_batches import Batches
 from crystalperf.query.frameworks.spark.log.peaks import Peaks
 from crystalperf.query.frameworks.spark.log.reasons import MAX_REASONS, Reason, explained, in_plan, of_gluten
-from crystalperf.query.frameworks.spark.log.second import BatchResult, Second
 from crystalperf.query.frameworks.spark.log.statements import STATEMENT_EVENTS, Statements
+from crystalperf.query.frameworks.spark.log.task_rows import MAX_TEXTS, TASK_FIELDS, TaskLines
 from crystalperf.query.inputs.containers import Batch, LogFile
+from crystalperf.query.inputs.line_rows import Rows, line_of
 from crystalperf.query.trace.records import Problems, coded, shortened
 from crystalperf.query.trace.redaction import HIDDEN, is_secret
 
@@ -40,17 +43,10 @@ _LARGEST_INT = 1 << 31
 _LARGEST_LONG = 1 << 53  # of ids that are long in Spark; larger ones no float holds
 MAX_ATTEMPTS = 1 << 16  # of one stage
 _MAX_TAGS = 10  # of one job or query
-_MAX_TEXTS = 10_000  # distinct reasons for the end of tasks
 
 STATUS = ("succeeded", "failed", "killed", "unfinished", "resubmitted")
 SUCCEEDED, FAILED, KILLED, UNFINISHED, RESUBMITTED = range(5)
 
-TASK_FIELDS = tuple(
-    "task_id stage_id stage_attempt index partition attempt executor host locality status reason speculative"  # noqa: SIM905
-    " launch finish getting_result deserialize deserialize_cpu_ns run run_cpu_ns result_serialize gc fetch_wait"
-    " shuffle_write_ns input_bytes output_bytes remote_read_bytes local_read_bytes write_bytes spill_memory spill_disk"
-    " peak_memory result_bytes input_rows shuffle_rows from_memory merged_bytes merge_fallbacks".split()
-)
 _ROW = struct.Struct(f"{len(TASK_FIELDS)}d")
 
 _KEPT_PROPERTIES = re.compile(
@@ -154,7 +150,7 @@ class Texts(dict[str | None, int]):
     """Codes of texts that repeat in a million tasks: `texts[text]` is the text's code."""
 
     def __missing__(self, text: str | None) -> int:
-        if len(self) >= _MAX_TEXTS:
+        if len(self) >= MAX_TEXTS:
             return self.setdefault("others", len(self))
         self[text] = number = len(self)
         return number
@@ -235,20 +231,14 @@ def collect(log: LogFile) -> LoggedRun:
     """
     run = LoggedRun(log, Problems(log.problems))
     events = spark.Events(log, run.problems, run.running)
-    numbers: list[list[int]] = [[] for _ in _texts(run)]  # codes of texts, by the second process's codes
-    is_saved = saved.is_saved(log)
-    is_whole = is_saved or array_of(log) is not None
-    with Second(LogFile(log.origin, ()) if is_whole else log) as second:
-        for batch in (saved.event_batches if is_saved else event_batches)(log, run.problems):
-            result = second.tasks(batch, zeros=run.left_out is _ZERO)
-            if result is not None:
-                _take(run, result, numbers)
-            lines = enumerate(batch.lines) if result is None else result.others
-            for event in events.of(batch.part.name, batch.first_line, lines):
-                try:
-                    _HANDLERS[type(event)](run, event)
-                except _IncompleteError as error:
-                    _incomplete(run, str(error))
+    tasks = _BatchTasks(run)
+    for batch in (saved.event_batches if saved.is_saved(log) else event_batches)(log, run.problems):
+        rest = batch
+        if spark.is_version(batch.first):  # it decides how the tasks are read
+            _handle(run, events.of(batch.part.name, batch.first_line, [(0, batch.first)]))
+            rest = replace(batch, first=b"")
+        others = tasks.take(rest)
+        _handle(run, events.of(batch.part.name, batch.first_line, enumerate(rest.lines) if others is None else others))
     events.note_unknown()
     for sql_id in sorted({*run.plans, *run.explanations}):
         _read_plan(run, sql_id)
@@ -265,6 +255,14 @@ def _why_empty(run: LoggedRun) -> str:
             where = f" ({problem.first_where})" if problem.first_where else ""
             return f"CrystalPerf cannot read any Spark event from it: {problem.meaning}{where}"
     return "it has no event of a Spark application; use the event log that Spark wrote (spark.eventLog.dir)"
+
+
+def _handle(run: LoggedRun, events: Iterable[spark.Event]) -> None:
+    for event in events:
+        try:
+            _HANDLERS[type(event)](run, event)
+        except _IncompleteError as error:
+            _incomplete(run, str(error))
 
 
 class _IncompleteError(Exception):
@@ -290,12 +288,17 @@ def _on_task_end(run: LoggedRun, event: spark.TaskEnd) -> None:
         if started is not None and started.info is not None:
             info.launch = started.info.launch if info.launch is None else info.launch
             info.executor = info.executor or started.info.executor
+    _append_task(run, _ended(run, event, info))
+
+
+def _ended(run: LoggedRun, event: spark.TaskEnd, info: spark.TaskInfo) -> tuple[float | None, ...]:
+    """A task that ended, in the order of TASK_FIELDS; adds its executor's peaks to the run."""
     status, reason = SUCCEEDED, None
     if event.reason is None or event.reason.reason != "Success":
         status, reason = _end_of(event.reason, info)
-    _append_task(run, event, info, status, reason, event.metrics)
     if event.executor_metrics is not None:
         run.peaks.add(info.executor, event.stage_id, event.stage_attempt, event.executor_metrics)
+    return _row(run, event, info, status, reason, event.metrics)
 
 
 def _on_stage_metrics(run: LoggedRun, event: spark.StageExecutorMetrics) -> None:
@@ -313,21 +316,22 @@ def _started(start: spark.TaskStart | bytes) -> spark.TaskStart | None:
     return spark.task_start(start) if isinstance(start, bytes) else start
 
 
-def _append_task(
+def _row(
     run: LoggedRun,
     event: spark.TaskStart | spark.TaskEnd,
     info: spark.TaskInfo,
     status: int,
     reason: str | None,
     metrics: spark.TaskMetrics | None,
-) -> None:
+) -> tuple[float | None, ...]:
+    """A task in the order of TASK_FIELDS."""
     if metrics is None:
         metrics, (read, write, given, taken) = _NO_METRICS, _UNKNOWN
     else:
         left_out = run.left_out
         read, write = metrics.shuffle_read or left_out.read, metrics.shuffle_write or left_out.write
         given, taken = metrics.input or left_out.given, metrics.output or left_out.taken
-    row = (
+    return (
         info.task_id,
         event.stage_id,
         event.stage_attempt or 0.0,
@@ -365,6 +369,9 @@ def _append_task(
         spark.NAN if given.method is None else given.method in ("Memory", "Network"),  # of any executor's memory
         *_merged(read.push or _NOT_PUSHED),
     )
+
+
+def _append_task(run: LoggedRun, row: tuple[float | None, ...]) -> None:
     place = run.row_count * _ROW.size
     try:
         _ROW.pack_into(run.rows, place, *row)
@@ -387,63 +394,66 @@ def _add_running_tasks(run: LoggedRun) -> None:
         if event is None or event.info is None or event.info.task_id is None or event.stage_id is None:
             _incomplete(run, "task start")
         else:
-            _append_task(run, event, event.info, UNFINISHED, None, None)
+            _append_task(run, _row(run, event, event.info, UNFINISHED, None, None))
     run.running.clear()
 
 
-class Reader:
-    """The second process's reader of a log's tasks, batch by batch, for the first process to take over."""
+class _BatchTasks:
+    """Takes over the tasks of whole batches, by compiled code (task_rows.py)."""
 
-    def __init__(self, *, zeros: bool) -> None:
-        self._run = LoggedRun(LogFile("", ()), Problems(), left_out=_ZERO if zeros else _UNKNOWN)
+    def __init__(self, run: LoggedRun) -> None:
+        self._run = run
         self._decode = Decoder(spark.TaskEnd).decode
         self._passed_over = spark.PassedOver()
-        self._sent = [0] * len(_texts(self._run))
+        self._lines: dict[bool, TaskLines] = {}
 
-    def tasks(self, batch: Batch) -> BatchResult | None:
-        """The tasks of a batch; None if only the first process, which reads all of the log, can read it."""
-        run = self._run
-        found = spark.tasks_among(batch.lines, self._decode, self._passed_over)
+    def take(self, batch: Batch) -> Iterable[tuple[int, bytes]] | None:
+        """Add the starts and ends of tasks to the run, and return all other lines with their positions.
+
+        None, with nothing added, if they may depend on earlier lines or are not as Spark writes them.
+        """
+        run, zeros = self._run, self._run.left_out is _ZERO
+        if zeros not in self._lines:
+            self._lines[zeros] = TaskLines((run.executor_names, run.hosts, run.localities), zeros=zeros)
+        lines = self._lines[zeros]
+        found = lines.read(batch, run.reasons[None])
         if found is None:
             return None
-        for each in found.ends:
-            _on_task_end(run, each)
+        columns, rows = found
+        others: list[tuple[int, bytes]] = []
+        ends: dict[int, tuple[spark.TaskEnd, spark.TaskInfo]] = {}
+        for position, row, begin, end in rows.others:
+            line = line_of(batch, begin, end)
+            if row >= 0:
+                end_event = spark.task_end(line, self._decode)
+                if end_event is None:
+                    return None
+                ends[row] = end_event
+            elif (is_other := spark.is_no_task(line, self._passed_over)) is None:
+                return None
+            elif is_other:
+                others.append((position, line))
+        for row, (event, info) in ends.items():
+            values = _ended(run, event, info)
+            columns[:, row] = [spark.NAN if each is None else each for each in values]
+        lines.add_peaks(rows, run.peaks, list(run.executor_names))
+        self._note_started(batch, columns[0], rows)
         _flush(run)
-        columns = np.concatenate(run.tasks, axis=1) if run.tasks else np.empty((len(TASK_FIELDS), 0))
-        run.tasks.clear()
-        new = [list(texts)[sent:] for texts, sent in zip(_texts(run), self._sent, strict=True)]
-        self._sent = [sent + len(each) for sent, each in zip(self._sent, new, strict=True)]
-        if max(self._sent) >= _MAX_TEXTS:
-            return None
-        peaks = list(run.peaks.items())
-        run.peaks.clear()
-        return BatchResult(batch.first_line, batch.count, columns.tobytes(), new, found.started, found.others, peaks)
+        if columns.shape[1]:
+            run.tasks.append(columns)
+        return others
 
-
-def _texts(run: LoggedRun) -> tuple[Texts, ...]:
-    """In the order of _TEXT_FIELDS."""
-    return run.executor_names, run.hosts, run.localities, run.reasons
-
-
-_TEXT_FIELDS = [TASK_FIELDS.index(name) for name in ("executor", "host", "locality", "reason")]
-
-
-def _take(run: LoggedRun, result: BatchResult, numbers: list[list[int]]) -> None:
-    """Add the tasks of a batch that the second process read, as _on_task_start and _on_task_end would have done.
-
-    `numbers` has this process's codes of texts, by those of the second, as far as they are known.
-    """
-    _flush(run)
-    columns = np.frombuffer(result.columns).reshape(len(TASK_FIELDS), -1).copy()
-    for place, texts, known, new in zip(_TEXT_FIELDS, _texts(run), numbers, result.texts, strict=True):
-        known.extend(texts[text] for text in new)
-        columns[place] = np.array(known, dtype=np.float64)[columns[place].astype(np.int64)]
-    for task_id in columns[0].tolist():
-        run.running.pop(task_id, None)
-    run.running.update(result.started)
-    run.peaks.merge(result.peaks)
-    if columns.shape[1]:
-        run.tasks.append(columns)
+    def _note_started(self, batch: Batch, ended: Floats, rows: Rows) -> None:
+        """Keep the lines of tasks that started in a batch, and have no end after that, until one comes."""
+        running = self._run.running
+        ids = ended.tolist()
+        deque(map(running.pop, ids, repeat(None)), maxlen=0)
+        last = dict(zip(ids, rows.positions.tolist(), strict=True))
+        running.update(
+            (task_id, line_of(batch, begin, end))
+            for task_id, position, begin, end in rows.like
+            if last.get(task_id, -1) < position
+        )
 
 
 def _flush(run: LoggedRun) -> None:
@@ -672,7 +682,7 @@ def _on_environment(run: LoggedRun, event: spark.EnvironmentUpdate) -> None:
             run.archives.add(f"scala-library-{scala[0]}")
     for path in event.class_path or {}:
         name = path.rpartition("/")[2].rpartition("\\")[2]
-        if name.endswith(".jar") and len(run.archives) < _MAX_TEXTS:
+        if name.endswith(".jar") and len(run.archives) < MAX_TEXTS:
             run.archives.add(shortened(name.removesuffix(".jar")) or "")
     command = (event.system or {}).get("sun.java.command") or ""
     for key, value in (event.properties or {}).items():

@@ -556,7 +556,7 @@ _EVENT = b'{"Event":"'
 """The start of a line as Spark writes it; a tool that rewrote the log may add blanks, or order the fields."""
 
 _HEAD = re.compile(rb'\s{0,100}\{\s{0,100}"Event"\s{0,100}:\s{0,100}"([\w.$]{1,200})"')
-_START, _END = b"SparkListenerTaskStart", b"SparkListenerTaskEnd"
+_START, _VERSION = b"SparkListenerTaskStart", b"SparkListenerLogStart"
 _NAMES = {each.encode() for each in _TYPES}
 _OF_ALL = {each.encode() for each, kind in _TYPES.items() if kind in (TaskStart, TaskEnd, LogStart)}
 """Tasks that are not written as Spark does, and the version, which decides how later ones are read."""
@@ -660,48 +660,33 @@ class PassedOver(dict[bytes, bool]):
         return known
 
 
-class Tasks(NamedTuple):
-    """The starts and ends of tasks in some lines, and all other relevant lines, by their position."""
-
-    started: dict[float, bytes]
-    ends: list[TaskEnd]
-    others: list[tuple[int, bytes]]
+def is_version(line: bytes) -> bool:
+    """Whether a line, as Spark writes it, has Spark's version."""
+    return line.startswith(_EVENT) and name_of(line) == _VERSION
 
 
-def tasks_among(lines: Iterable[bytes], decode: Callable[[bytes], TaskEnd], passed_over: PassedOver) -> Tasks | None:
-    """The tasks that Events would find among these lines.
+def task_end(line: bytes, decode: Callable[[bytes], TaskEnd]) -> tuple[TaskEnd, TaskInfo] | None:
+    """The end of a task that needs no other event; None if only Events can read it."""
+    try:
+        end = None if is_dense(line) else decode(line)
+    except UNREADABLE:
+        return None
+    if end is None or end.stage_id is None or end.info is None:
+        return None
+    return None if None in (end.info.task_id, end.info.launch, end.info.executor) else (end, end.info)
 
-    None if they may depend on earlier lines or are not as Spark writes them: then only a reader of the whole log can
-    read them.  `started` are those without a later end in these lines.
+
+def is_no_task(line: bytes, passed_over: PassedOver) -> bool | None:
+    """Whether Events has to read a line, which is of no task.
+
+    None if it may decide how others are read, or is not as Spark writes it: then Events has to read all lines.
     """
-    found = Tasks({}, [], [])
-    for position, line in enumerate(lines):
-        name = name_of(line)
-        if name == _START:
-            match = _TASK_START.fullmatch(line)
-            if match is None:
-                return None
-            found.started[float(match[1])] = line
-        elif name == _END:
-            if is_dense(line):
-                return None
-            try:
-                end = decode(line)
-            except UNREADABLE:
-                return None
-            info = end.info
-            if end.stage_id is None or info is None or None in (info.task_id, info.launch, info.executor):
-                return None
-            found.started.pop(info.task_id, None)  # type: ignore[arg-type]
-            found.ends.append(end)
-        elif name is not None:
-            if name in _OF_ALL or b"\\" in name:
-                return None
-            if name in _NAMES or not (line.rstrip().endswith(b"}") and passed_over[name]):
-                found.others.append((position, line))
-        elif line and not line.isspace():
-            return None
-    return found
+    name = name_of(line)
+    if name is None:
+        return None if line and not line.isspace() else False
+    if name in _OF_ALL or b"\\" in name:
+        return None
+    return name in _NAMES or not (line.rstrip().endswith(b"}") and passed_over[name])
 
 
 def task_start(line: bytes) -> TaskStart | None:

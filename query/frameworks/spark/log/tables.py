@@ -22,7 +22,6 @@ from crystalperf.query.frameworks.spark.log.collect import (
     RESUBMITTED,
     STATUS,
     SUCCEEDED,
-    TASK_FIELDS,
     UNFINISHED,
     Executor,
     Floats,
@@ -34,6 +33,7 @@ from crystalperf.query.frameworks.spark.log.peaks import NAMES
 from crystalperf.query.frameworks.spark.log.resource_profiles import Profiles
 from crystalperf.query.frameworks.spark.log.slot_waits import Provider, Ran, Submitted, most_at_once, slot_waits
 from crystalperf.query.frameworks.spark.log.statements import number_of
+from crystalperf.query.frameworks.spark.log.task_rows import TASK_FIELDS
 from crystalperf.query.frameworks.spark.memory import heap_bytes
 from crystalperf.query.frameworks.spark.settings import number, size_bytes, unread, version_number
 from crystalperf.query.trace.arrays import members
