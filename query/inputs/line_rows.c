@@ -16,7 +16,7 @@
 
 enum { MOST_OBJECTS = 16, MOST_FIELDS = 32, MOST_COLUMNS = 128, MOST_DEPTH = 32, MOST_BYTES = 1 << 20 };
 
-/* What a field is: a number; a text, as its code in a dict; true or false; an object; one text that must be there; a
+/* The kinds of fields: a number; a text, as its code in a dict; true or false; an object; one text that must be there; a
  * text of which is known whether it is one of some. */
 enum { NUMBER, TEXT, BOOL, OBJECT, EXACTLY, AMONG, KINDS };
 
@@ -26,7 +26,7 @@ typedef struct {
     int kind;
     int column;           /* of an object: which one */
     bool required;
-    PyObject *texts;      /* a dict of codes, or a tuple of texts; borrowed */
+    PyObject *texts;      /* a dict of codes, or a tuple of texts; not owned */
     const char *last;     /* the last text of this field, and its code: most lines repeat it */
     Py_ssize_t last_length;
     double last_code;
@@ -128,7 +128,7 @@ static bool number(Scan *scan, double *found) {
 static bool code(Scan *scan, Field *field, const char *text, Py_ssize_t length) {
     PyObject *key = PyBytes_FromStringAndSize(text, length);
     if (key != NULL) {
-        PyObject *found = PyDict_GetItemWithError(field->texts, key); /* borrowed */
+        PyObject *found = PyDict_GetItemWithError(field->texts, key); /* not owned */
         Py_XINCREF(found);
         if (found == NULL && !PyErr_Occurred()) found = PyObject_GetItem(field->texts, key);
         Py_DECREF(key);

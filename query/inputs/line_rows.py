@@ -23,7 +23,7 @@ _compiled = import_module(_COMPILED) if find_spec(_COMPILED) else None
 
 
 class Kind(IntEnum):
-    """What the value of a field is; line_rows.c has the same numbers."""
+    """The kinds of fields; line_rows.c has the same numbers."""
 
     NUMBER = 0
     TEXT = 1
@@ -47,7 +47,7 @@ class Field(NamedTuple):
 
 
 class LineRows(NamedTuple):
-    """What to read of lines that begin with `prefix`.
+    """The lines that begin with `prefix`, and their fields that are read.
 
     `objects` has for each object the value of columns whose field it lacks, and its fields; the first is the line's.
     `template` is a row without any field.  Lines like `pattern`, texts with a number between two, are listed apart.
