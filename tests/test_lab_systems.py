@@ -1,4 +1,4 @@
-"""Published data of other systems: SnailTrail's critical participation, and rates by parallelism."""
+"""Published data of other systems: SnailTrail's critical participation, rates by parallelism, runtimes by cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab.errors import LabError
-from lab.systems import participation, scaling
+from lab.systems import clusters, participation, scaling
 from lab.systems.activity import DRIVER, NS_PER_MS, UNKNOWN, Activity, Task, graph, read
 from lab.systems.activity import participation as shares
 from lab.systems.data import LIST, entries, file_of
@@ -155,6 +155,34 @@ def test_errors_are_of_the_predictions_of_other_rows() -> None:
     assert found[-1].startswith("| 4 | 2 | 200 | +100.0 | ")
 
 
+# Runtimes by cluster size ---------------------------------------------------------------------------------------------
+
+
+def reports(folder: Path, runtimes_s: dict[int, float | None]) -> None:
+    for count, runtime_s in runtimes_s.items():
+        place = folder / "dataset" / "osr_multiple_nodes" / f"{count}_m4.large_sort_spark_bigdata_1"
+        place.mkdir(parents=True)
+        report = {"completed": runtime_s is not None, "elapsed_time": str(runtime_s or 7200)}
+        (place / "report.json").write_text(json.dumps(report), encoding="utf-8")
+
+
+def test_runtimes_are_those_of_completed_runs(tmp_path: Path) -> None:
+    reports(tmp_path, {4: None, 10: 110.0, 8: 130.0})
+    assert clusters.measured(tmp_path) == {"sort_spark_bigdata, m4.large": {8: 130.0, 10: 110.0}}
+    with refused(LabError, "no reports"):
+        clusters.measured(tmp_path, "*_c4.large_*")
+
+
+def test_ernest_learns_from_small_clusters_or_from_all_others() -> None:
+    curve = {count: 100 + 4000 / count for count in (4, 8, 10, 12, 16, 32)}
+    found = list(clusters.errors(curve))
+    assert [(name, known, len(off)) for name, known, off in found] == [
+        ("linear", "4 machines", 5), ("ernest", "4 to 12 machines", 2), ("ernest", "all other clusters", 6)
+    ]  # fmt: skip
+    assert found[0][2] == [pytest.approx(100 * (4400 / count / curve[count] - 1)) for count in (8, 10, 12, 16, 32)]
+    assert max(map(abs, found[1][2] + found[2][2])) < 1e-3
+
+
 # The list of data -----------------------------------------------------------------------------------------------------
 
 
@@ -180,5 +208,5 @@ def test_a_file_must_be_the_listed_one(tmp_path: Path) -> None:
 
 def test_commands_refuse_a_folder_without_the_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert LIST.is_file()
-    assert scaling.main([str(tmp_path)]) == participation.main([str(tmp_path)]) == 1
-    assert capsys.readouterr().err.count("git clone") == 2
+    assert scaling.main([str(tmp_path)]) == participation.main([str(tmp_path)]) == clusters.main([str(tmp_path)]) == 1
+    assert capsys.readouterr().err.count("python -m lab.systems.") == 3
