@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Literal
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import resources
 
 Kind = Literal["index", "run"]
@@ -27,7 +27,7 @@ _TABLE = re.compile(r"^CREATE TABLE (\w+) \(\s*-- (.+)$")
 _COLUMN = re.compile(r"^    ([\w<>]+) (.+?),?\s+-- (.+)$")
 
 
-@dataclass(frozen=True)
+@frozen
 class Column:
     """A column of schema.sql; `type` is the SQL type with its constraints, such as NOT NULL."""
 
@@ -36,7 +36,7 @@ class Column:
     comment: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Table:
     """A table of schema.sql, with its columns in order."""
 

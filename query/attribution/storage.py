@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import duckdb
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import DISK, NET
 from crystalperf.query import sql
 from crystalperf.query.attribution.locality import (
@@ -39,7 +39,7 @@ _LOCATION = re.compile(r"(?:^|[\[\s,])(?:([a-z][a-z0-9+.-]{1,15}):)?(/[^\s,\]]*)
 _MAX_LOCATIONS = 5
 
 
-@dataclass(frozen=True)
+@frozen
 class Input:
     """An input of one stage: the root of a file system, and its reach."""
 

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 
 from crystalperf.indexes.errors import SettingError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import Resource
 from crystalperf.query.results.refusals import RecordedValueUnknown, RefusedError
 from crystalperf.query.trace.amounts import grouped
@@ -58,7 +59,7 @@ Configuration = Mapping[str, float | None]
 """Recorded values of a run by setting, per worker or per host; None is unknown."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Setting:
     """A setting of scenarios: its unit and its meaning, or its choices."""
 
@@ -181,7 +182,7 @@ _EXAMPLES: Mapping[SettingUnit, str] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Value:
     """One side of a KEY=VALUE: `absolute` in the setting's unit, a `ratio` to the recorded run, or a `choice`.
 
@@ -198,7 +199,7 @@ class Value:
         return f"{self.word}={self.text}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Scenario:
     """One scenario: for each changed setting, its value and the ratio to the recorded run."""
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.trace.records import Floats, Ints
 
 
-@dataclass(frozen=True)
+@frozen
 class Slots:
     """The slots that tasks run on.  Arrays of one length, a row per slot.
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from crystalperf.indexes import store
 from crystalperf.indexes.errors import CrystalPerfError, InputError, Remedy
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.inputs.containers import (
     MAX_MEMBERS,
     ZIP_MAGIC,
@@ -63,7 +63,7 @@ class NotALogError(UnusableFileError):
     """The same, and nothing shows that it was meant to be one."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Found:
     """One file, or member of an archive, and its kind by its head; a log has its framework."""
 

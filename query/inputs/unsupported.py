@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from crystalperf.indexes.frozen import frozen
 
 _COLLAPSED = "convert it to collapsed stacks with {}"
 _AGAIN = "record again with JFR output or as collapsed stacks"
@@ -27,7 +28,7 @@ _MAX_LINES = 40
 _MAX_FIELDS = 2_000
 
 
-@dataclass(frozen=True)
+@frozen
 class Foreign:
     """A kind of file: its description after 'is', advice to the user if there is any, and its test."""
 

@@ -7,11 +7,10 @@ first and later tasks, their times give the cost; otherwise it is that of record
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.execution.dag import Tasks
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.slots import Slots
@@ -53,7 +52,7 @@ NOTICED = 0.01
 """Minimum share of task time that moved warm-up changes, from which its uncertainty counts."""
 
 
-@dataclass(frozen=True)
+@frozen
 class FirstTasks:
     """The level of each task, and how many other workers start at about the same time as its own; (tasks,) each.
     `others` is 0 for tasks that are not starting tasks."""
@@ -66,7 +65,7 @@ class FirstTasks:
         return FirstTasks(self.level[rows], self.others[rows])
 
 
-@dataclass(frozen=True)
+@frozen
 class WarmupCost:
     """Warm-up cost by level and stage, (3, stages): `more_ms` of extra time, at most `most` times a later task's time.
 
@@ -104,7 +103,7 @@ class WarmupCost:
         return found
 
 
-@dataclass(frozen=True)
+@frozen
 class RecordedWarmup:
     """Warm-up of a scenario's tasks on the recorded slots.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.trace.amounts import counted as counted
 from crystalperf.query.trace.amounts import grouped as grouped
 from crystalperf.query.trace.amounts import volume as volume
@@ -45,7 +45,7 @@ def cut_right(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1].rstrip() + "…"
 
 
-@dataclass(frozen=True)
+@frozen
 class TimeUnit:
     """The unit of all times in an answer, so that columns are easy to compare: `ms` per unit, and its decimals."""
 

@@ -18,13 +18,13 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
 from typing import Any, Literal
 
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.indexes.exports import Available, available, closest, facts_of, is_name, split_name, unreadable
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.names import split_archive
 from crystalperf.query.attribution.code.names import is_python, original
 from crystalperf.query.inputs.reader import ReadableFramework
@@ -79,7 +79,7 @@ LIBRARIES = {
 """Packages of libraries whose sources the indexer can fetch, with the indexer's names."""
 
 
-@dataclass(frozen=True)
+@frozen
 class IndexMatch:
     """The local index that is used for the wanted one; `found` is None if there is no index of that package."""
 
@@ -90,7 +90,7 @@ class IndexMatch:
     """Whether its line numbers are those of the code that ran."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ProgramVersions:
     """Versions and archives of the program that ran, from its log."""
 

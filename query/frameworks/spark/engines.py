@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.frameworks.spark.settings import flag
 
 PYTHON_TIME = "time to run Python workers"
@@ -19,7 +20,7 @@ Groups = tuple[tuple[str, ...], ...]
 """Metrics to add up; of each group only the largest, because the others are parts of it or the same by another name."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Timing:
     """Timing metrics of operators: of their own work, and those that continue while rows are pulled from below."""
 
@@ -35,7 +36,7 @@ class Timing:
         return max((metrics.get(name, 0.0) for name in self.inclusive), default=0.0)
 
 
-@dataclass(frozen=True)
+@frozen
 class Engine:
     """An engine.
 

@@ -19,10 +19,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import SPLIT, Scenario, Setting
 from crystalperf.query.frameworks import Planned
@@ -73,7 +73,7 @@ def size_set(properties: Mapping[str, str], key: str) -> float:
     return size_bytes(properties.get(key)) or DEFAULTS[key]
 
 
-@dataclass(frozen=True)
+@frozen
 class Parallelism:
     """Slots that Spark plans for, before and after, and the settings that it plans by.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import duckdb
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.frameworks.spark.engines import engine_of
 from crystalperf.query.frameworks.spark.sql_operators import Node, plans
 
@@ -30,7 +31,7 @@ WRITTEN_BYTES = "data size"
 _FOLDER = re.compile(r"/([^/\[\],\s]+)/?(?=[,\]\s]|$)")
 
 
-@dataclass(frozen=True)
+@frozen
 class Plan:
     """The last plan of a query; `nodes` in pre-order, so that a node's id is its place."""
 

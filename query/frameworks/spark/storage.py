@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import duckdb
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import CPU
 from crystalperf.query import sql
 from crystalperf.query.diagnose.stage_statistics import StageStats
@@ -52,7 +52,7 @@ _COLUMNS = re.compile(r"\[([^\]]*)\]")
 _NUMBER = re.compile(r"#\d+L?")
 
 
-@dataclass(frozen=True)
+@frozen
 class _Files:
     scope: str
     node: int

@@ -13,7 +13,8 @@ import struct
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Set
-from dataclasses import dataclass
+
+from crystalperf.indexes.frozen import frozen
 
 from .beginning import MAGIC
 from .model import JfrError, ProblemLog
@@ -27,7 +28,7 @@ RESUME_EVENTS = 8  # valid events in a row that cannot be a coincidence
 MAX_EPOCH_NS = 4_000_000_000_000_000_000  # year 2096
 
 
-@dataclass(frozen=True)
+@frozen
 class RawChunk:
     """A chunk's header, and the position of its bytes in the recording; offsets count from the chunk's start."""
 
@@ -132,7 +133,7 @@ def _cut_end(view: memoryview, start: int, clock: tuple[int, int]) -> int:
     return len(view)
 
 
-@dataclass(frozen=True)
+@frozen
 class Walk:
     """Positions of the bodies of events (behind size and type) by type id, and of bytes that are not events."""
 

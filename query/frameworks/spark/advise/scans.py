@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.frameworks.spark import plan_costs as costs
 from crystalperf.query.frameworks.spark.plans import ROWS, Plan, amount, table
@@ -52,7 +52,7 @@ _PYTHON = re.compile(r"pythonUDF\d+#\d+")
 _NUMBER = re.compile(r"#\d+L?")
 
 
-@dataclass(frozen=True)
+@frozen
 class Filtered:
     """A scan below a filter; `conditions` are the parts of that, all of which have to hold."""
 
