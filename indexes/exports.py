@@ -33,11 +33,12 @@ from crystalperf.indexes.errors import IndexFileError, Remedy
 from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.guard import is_full
 from crystalperf.indexes.packing import PACKED, unpacking
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.schema import SCHEMA_VERSIONS, tables
 from crystalperf.indexes.store import attach, checked, create
 from crystalperf.indexes.temporary import building_folder
 
-_NAME = re.compile(r"(?P<name>[A-Za-z0-9_.+-]+?)-(?P<version>[0-9][A-Za-z0-9_.+-]*)")
+_NAME = regex(r"(?P<name>[A-Za-z0-9_.+-]+?)-(?P<version>[0-9][A-Za-z0-9_.+-]*)")
 _LONGEST_NAME = 200  # a file is named after it
 _MAX_TEXT_BYTES = 1 << 30
 """Of all tables of an export, written out; the JDK's have 0.1 GB."""

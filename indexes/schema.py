@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Literal
 
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.resources import resources
 
 Kind = Literal["index", "run"]
@@ -22,9 +23,9 @@ SCHEMA_VERSIONS: Mapping[Kind, int] = {"index": 3, "run": 13}
 EACH = "<resource>"
 """Placeholder in the name and comment of a column that is repeated for each resource."""
 
-_PART = re.compile(r"^-- part: (\w+)", re.MULTILINE)
-_TABLE = re.compile(r"^CREATE TABLE (\w+) \(\s*-- (.+)$")
-_COLUMN = re.compile(r"^    ([\w<>]+) (.+?),?\s+-- (.+)$")
+_PART = regex(r"^-- part: (\w+)", re.MULTILINE)
+_TABLE = regex(r"^CREATE TABLE (\w+) \(\s*-- (.+)$")
+_COLUMN = regex(r"^    ([\w<>]+) (.+?),?\s+-- (.+)$")
 
 
 @frozen

@@ -13,6 +13,7 @@ import duckdb
 import numpy as np
 
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.resources import DISK, NET
 from crystalperf.query import sql
 from crystalperf.query.attribution.locality import (
@@ -35,7 +36,7 @@ from crystalperf.query.results.assumptions import (
 from crystalperf.query.trace.inserting import readable
 from crystalperf.query.trace.records import Columns, objects
 
-_LOCATION = re.compile(r"(?:^|[\[\s,])(?:([a-z][a-z0-9+.-]{1,15}):)?(/[^\s,\]]*)")
+_LOCATION = regex(r"(?:^|[\[\s,])(?:([a-z][a-z0-9+.-]{1,15}):)?(/[^\s,\]]*)")
 _MAX_LOCATIONS = 5
 
 

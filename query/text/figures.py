@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query.trace.amounts import counted as counted
 from crystalperf.query.trace.amounts import grouped as grouped
 from crystalperf.query.trace.amounts import volume as volume
@@ -32,7 +31,7 @@ def _shown(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
-_APART = re.compile(r"(?<=\d) (?=(?:s|ms|min|h|%)(?!\w))")
+_APART = regex(r"(?<=\d) (?=(?:s|ms|min|h|%)(?!\w))")
 
 
 def tied(text: str) -> str:

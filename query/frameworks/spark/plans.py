@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field
 
 import duckdb
 
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.spark.engines import engine_of
 from crystalperf.query.frameworks.spark.sql_operators import Node, plans
 
@@ -28,7 +28,7 @@ WRITTEN_ROWS = "shuffle records written"
 WRITTEN_BYTES = "data size"
 """Rows and bytes of an exchange; the bytes are those of rows in memory, before compression."""
 
-_FOLDER = re.compile(r"/([^/\[\],\s]+)/?(?=[,\]\s]|$)")
+_FOLDER = regex(r"/([^/\[\],\s]+)/?(?=[,\]\s]|$)")
 
 
 @frozen

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark import plan_costs as costs
@@ -43,8 +44,8 @@ MUCH_SMALLER = 3.0
 PARTITION_BYTES = 64 * MIB
 """Largest partition to hash: hash tables do not spill.  Spark compares the setting with the advisory size, too."""
 
-_KIND = re.compile(r"\], ?\[[^\[]*\], ?(\w+)")
-_KEY = re.compile(r"([A-Za-z_]\w*)#\d+")
+_KIND = regex(r"\], ?\[[^\[]*\], ?(\w+)")
+_KEY = regex(r"([A-Za-z_]\w*)#\d+")
 _MAY_BUILD = {
     "Inner": (True, True), "Cross": (True, True), "LeftOuter": (False, True), "LeftSemi": (False, True),
     "LeftAnti": (False, True), "ExistenceJoin": (False, True), "RightOuter": (True, False),

@@ -21,6 +21,7 @@ from msgspec import Raw
 from msgspec.json import Decoder
 
 from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.spark import saved
 from crystalperf.query.frameworks.spark.failures import cause, loss
 from crystalperf.query.frameworks.spark.log import events as spark
@@ -49,7 +50,7 @@ SUCCEEDED, FAILED, KILLED, UNFINISHED, RESUBMITTED = range(5)
 
 _ROW = struct.Struct(f"{len(TASK_FIELDS)}d")
 
-_KEPT_PROPERTIES = re.compile(
+_KEPT_PROPERTIES = regex(
     r"spark\.(master|submit\.deployMode|default\.parallelism|task\.cpus|scheduler\.mode|speculation|rdd\.compress"
     r"|executor\.(cores|memory|memoryOverhead|memoryOverheadFactor|pyspark\.memory|instances|metrics\.pollingInterval)"
     r"|driver\.(cores|memory)|cores\.max|locality\.wait(\.\w+)?"
@@ -65,18 +66,18 @@ _KEPT_PROPERTIES = re.compile(
     r"|rapids\.sql\.explain|(executor|task)\.resource\.gpu\.amount"
     r"|repl\.class\.uri|databricks\.clusterSource)"
 )
-_URL = re.compile(r"[a-z][a-z0-9+]{1,15}:/")
-_NUMBER = re.compile(rb'"?(\d{1,18})"?')
+_URL = regex(r"[a-z][a-z0-9+]{1,15}:/")
+_NUMBER = regex(rb'"?(\d{1,18})"?')
 
 KINDS = ("scan", "cached", "shuffle read", "shuffle write", "broadcast", "python", "output")
 """Kinds of data that tasks of a stage may read and write, in the order of output."""
 
-_SCANS = re.compile(
+_SCANS = regex(
     r"^(Batch|Gpu|Photon|Comet\w*|Native\w*)?Scan\b|Scan(Exec)?Transformer|FileScan|HadoopRDD|FileScanRDD|DataSourceRDD"
     r"|JDBCRDD|TableScan"
 )
-_PYTHON = re.compile(r"Python|Pandas|ArrowEval|InArrow")
-_SHUFFLED = re.compile(r"Shuffled|CoGroupedRDD|AQEShuffleRead|CustomShuffleReader")
+_PYTHON = regex(r"Python|Pandas|ArrowEval|InArrow")
+_SHUFFLED = regex(r"Shuffled|CoGroupedRDD|AQEShuffleRead|CustomShuffleReader")
 
 
 @dataclass(slots=True)

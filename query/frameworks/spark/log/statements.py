@@ -10,17 +10,18 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.spark.log import events as spark
 from crystalperf.query.trace.records import Columns, shortened, table
 
 Server = Literal["connect", "thrift"]
 Status = Literal["succeeded", "failed", "canceled", "unfinished"]
 
-_QUERY = re.compile(r'\bquery: "((?:[^"\\]|\\.){1,2000})')
+_QUERY = regex(r'\bquery: "((?:[^"\\]|\\.){1,2000})')
 """The SQL text in a request to Connect, whose protocol buffer Spark logs as text."""
 
-_NODE = re.compile(r"\s*(common|root|\w*command\w*|\w+_operation\w*) \{")
-_OPERATION = re.compile(
+_NODE = regex(r"\s*(common|root|\w*command\w*|\w+_operation\w*) \{")
+_OPERATION = regex(
     r"^ *(read|project|filter|join|set_op|sort|limit|aggregate|local_relation|sample|offset|deduplicate|range"
     r"|repartition|with_columns|show_string|drop|tail|map_partitions|group_map|write_operation\w*|create_\w+) \{",
     re.MULTILINE,
