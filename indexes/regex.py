@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, AnyStr
+from typing import Any, AnyStr, cast
 
 
 def _method(name: str) -> Callable[..., Any]:
@@ -31,5 +31,4 @@ class _Regex:
 
 def regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """`re.compile(pattern, flags)` that compiles at the first call of a method; so an error is raised only then."""
-    found: Any = _Regex(pattern, flags)
-    return found
+    return cast("re.Pattern[AnyStr]", _Regex(pattern, flags))

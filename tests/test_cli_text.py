@@ -7,13 +7,15 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import get_args, get_type_hints
 
 import pytest
+from rich.cells import cell_len
 
 import crystalperf as cp
 from crystalperf.cli import parts
-from crystalperf.cli.page import Page
+from crystalperf.cli.page import _ONE_COLUMN, Page
 from crystalperf.cli.predictions import prediction_text, refusal_text, sweep_text
 from crystalperf.cli.reference import page
 from crystalperf.cli.remedies import error_sentence, not_recorded_sentence, with_remedy
@@ -526,6 +528,31 @@ def test_first_screen_of_a_run_without_work_has_no_tables(tmp_path: Path) -> Non
     assert "8.1 s" in answer
     assert "\n" not in answer
     assert not any(each in not_recorded_notes for each in ("What to do", "total"))
+
+
+WORDS = ["", "a", "stage:4", "12.5", "a…b → c", " of two", "data 統計", "much longer than the others", "é", "b  "]
+
+
+def test_a_page_without_colour_is_as_rich_lays_it_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "62")
+    texts = [Page(), Page()]
+    texts[1]._plain = False
+    chance = Random(3)
+    for _ in range(200):
+        count = chance.randint(1, 5)
+        heads, *rows = [chance.choices(WORDS, k=count) for _ in range(chance.randint(1, 5))]
+        sides, cut = "".join(chance.choices("<>", k=count)), chance.choice([None, count - 1])
+        for each in texts:
+            each.table(heads, rows, sides, cut=cut, strong_last=True)
+            each.strong(heads[0])
+            each.line("  ".join(heads))
+    assert texts[0].text() == texts[1].text()
+
+
+def test_characters_of_one_column_are_so_for_rich() -> None:
+    known = [chr(each) for each in range(0x3000) if _ONE_COLUMN.fullmatch(chr(each))]
+    assert len(known) > 900
+    assert {cell_len(each) for each in known} == {1}
 
 
 def test_no_name_of_a_wide_table_is_broken() -> None:
