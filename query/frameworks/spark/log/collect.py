@@ -11,13 +11,13 @@ import re
 import struct
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Raw
+from msgspec import Raw, Struct, field
 from msgspec.json import Decoder
 
 from crystalperf.indexes.errors import InputError
@@ -80,8 +80,7 @@ _PYTHON = regex(r"Python|Pandas|ArrowEval|InArrow")
 _SHUFFLED = regex(r"Shuffled|CoGroupedRDD|AQEShuffleRead|CustomShuffleReader")
 
 
-@dataclass(slots=True)
-class Job:
+class Job(Struct):
     job_id: int
     submit: float | None
     stage_ids: list[int]
@@ -96,8 +95,7 @@ class Job:
     started: bool = True  # whether the log has its start
 
 
-@dataclass(slots=True)
-class Stage:
+class Stage(Struct):
     stage_id: int
     attempt: int
     name: str | None
@@ -121,8 +119,7 @@ class Stage:
     completed: bool = False
 
 
-@dataclass(slots=True)
-class Executor:
+class Executor(Struct):
     executor_id: str
     host: str | None = None
     cores: float | None = None
@@ -134,8 +131,7 @@ class Executor:
     announced: bool = False
 
 
-@dataclass(slots=True)
-class SqlQuery:
+class SqlQuery(Struct):
     sql_id: int
     root: int | None
     name: str | None
@@ -178,8 +174,7 @@ _ZERO = Parts(
 _NO_METRICS = spark.TaskMetrics()
 
 
-@dataclass
-class LoggedRun:
+class LoggedRun(Struct):
     """The contents of a log collected so far."""
 
     log: LogFile

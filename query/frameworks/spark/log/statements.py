@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.spark.log import events as spark
@@ -32,8 +33,7 @@ _READ = 20_000  # characters of a request
 _LARGEST = 1 << 53
 
 
-@dataclass(slots=True)
-class Statement:
+class Statement(Struct):
     """A statement as its events have it, times in Unix ms.  It ended when its rows were computed, and was closed when
     the client had them."""
 
@@ -51,8 +51,7 @@ class Statement:
     row_count: int | None = None
 
 
-@dataclass
-class Statements:
+class Statements(Struct):
     """The statements of a log by Spark's ids, in the order of their starts."""
 
     by_id: dict[str, Statement] = field(default_factory=dict)
