@@ -19,6 +19,7 @@ from crystalperf.indexes.regex import regex
 from crystalperf.query.inputs.containers import LogFile, Part, batches
 from crystalperf.query.recordings import jfr
 from crystalperf.query.recordings.stacktable import MAX_FRAMES, Collapsed, Frame, StackTable, TimedSample, frame_of
+from crystalperf.query.trace.arrays import median
 from crystalperf.query.trace.records import Problems
 
 _SAMPLE = regex(
@@ -130,7 +131,7 @@ class _Reader:
             by_thread.setdefault(each.thread, []).append(each.time_ns)
         gaps = np.concatenate([np.empty(0), *(np.diff(np.sort(times)) for times in by_thread.values())])
         gaps = gaps[gaps > 0]
-        usual = int(np.median(gaps)) if len(gaps) else 10_000_000
+        usual = int(median(gaps)) if len(gaps) else 10_000_000
         usual = min(usual, _MAX_PERIOD_NS)
         return [
             each if each.weight_ns > 0 else TimedSample(each.time_ns, each.thread, each.stack, usual)

@@ -14,6 +14,7 @@ from crystalperf.indexes.regex import regex
 from crystalperf.query.recordings import jfr
 from crystalperf.query.recordings.jfr.merge import Merged
 from crystalperf.query.recordings.jfr.model import CPU, WALL, ProblemLog
+from crystalperf.query.trace.arrays import median
 from crystalperf.query.trace.records import Floats, Ints
 
 MAX_FRAMES = 2048
@@ -128,7 +129,7 @@ class StackTable:
                 period_ns=weight_ns,
                 state_names=("STATE_SLEEPING", "STATE_RUNNABLE"),
             ),
-            periods_ns={jfr.SAMPLE_KINDS[kind]: int(np.median(weight_ns))} if count else {},
+            periods_ns={jfr.SAMPLE_KINDS[kind]: int(median(weight_ns))} if count else {},
         )
 
     def _recording(self) -> jfr.Recording:

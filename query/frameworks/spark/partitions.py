@@ -43,7 +43,7 @@ from crystalperf.query.frameworks.spark.small_tasks import own_cost_share
 from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.simulate.repartition import with_tasks
-from crystalperf.query.trace.arrays import members
+from crystalperf.query.trace.arrays import median, members
 from crystalperf.query.trace.records import Ints
 
 MIB = 2**20
@@ -269,4 +269,4 @@ def _has_one_key(plan: Parallelism, count: int, shuffle_bytes: Ints) -> bool:
 
 
 def _is_skewed(shuffle_bytes: Ints) -> bool:
-    return float(shuffle_bytes.max()) > SKEWED * max(float(np.median(shuffle_bytes)), 1.0)
+    return float(shuffle_bytes.max()) > SKEWED * max(median(shuffle_bytes), 1.0)

@@ -36,7 +36,7 @@ from crystalperf.query.frameworks.spark.log.statements import number_of
 from crystalperf.query.frameworks.spark.log.task_rows import TASK_FIELDS
 from crystalperf.query.frameworks.spark.memory import heap_bytes
 from crystalperf.query.frameworks.spark.settings import number, size_bytes, unread, version_number
-from crystalperf.query.trace.arrays import members
+from crystalperf.query.trace.arrays import median, members
 from crystalperf.query.trace.records import (
     LARGEST,
     Columns,
@@ -276,7 +276,7 @@ class _Clock:
 
     def _end(self, run: LoggedRun, times: list[float], launches: Floats, tasks: _Tasks) -> tuple[float, bool]:
         end = _sane(run.end)
-        typical = float(np.median(launches)) if len(launches) else self.start_ms
+        typical = median(launches) if len(launches) else self.start_ms
         if run.ended and end is not None and end >= max(self.start_ms, typical):
             return end, True
         if run.ended:
