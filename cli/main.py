@@ -8,8 +8,7 @@
     4    only `gate`: undecided, because a range is on both sides of a budget or a value is unknown
     130  interrupted; 143 after SIGTERM
 
-cli/commands.py declares the commands.  This module imports only the standard library and typer, so that `--help` and
-shell completion are quick.
+cli/commands.py declares the commands.  This module imports little of the standard library, so that `--help` is quick.
 """
 
 from __future__ import annotations
@@ -20,20 +19,13 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from copy import copy
-from functools import cache
-from typing import Any
 
-import typer
-
-from crystalperf.cli.commands import app
+from crystalperf.cli.kept_help import kept_help
+from crystalperf.cli.output import write
 
 FEWER_COLLECTIONS = 300_000
 """New objects between two garbage collections.  Importing the modules of a command creates 100 000, none garbage."""
 
-
-_RUN_NOTHING = {"-h", "--help", "--version"}
-"""Options that run no command."""
 
 _terminated_by: list[int] = []
 """The number of SIGTERM, once it arrived."""
@@ -70,92 +62,25 @@ def run(arguments: Sequence[str]) -> int:
     arguments, traceback = _without_traceback(arguments)
     arguments = _repeated(arguments, "gate", "--baseline")
     try:
-        code = _command(_named(arguments)).main(args=arguments, prog_name="crystalperf", standalone_mode=False)
+        if (text := kept_help(arguments)) is not None:
+            write(text)
+            return 0
+        from crystalperf.cli.parsing import command
+
+        code = command(arguments).main(args=arguments, prog_name="crystalperf", standalone_mode=False)
         return code if isinstance(code, int) else 0
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         return 130
     except Exception as error:
-        if str(error) == "Query interrupted":  # DuckDB's error for an interrupt
+        if (
+            str(error) == "Query interrupted" or type(error).__name__ == "Abort"
+        ):  # after an interrupt: DuckDB's, typer's
             return 130
         if traceback:
             import traceback as printer
 
             printer.print_exception(error)
         return _explain(error, arguments)
-
-
-def _named(arguments: Sequence[str]) -> str | None:
-    """The command to run: '' for none, None if a shell completes words or if there is no such command."""
-    if "_CRYSTALPERF_COMPLETE" in os.environ:
-        return None
-    if set(arguments) <= _RUN_NOTHING:
-        return ""
-    return arguments[0] if arguments[0] in map(_name, (*app.registered_commands, *app.registered_groups)) else None
-
-
-@cache
-def _command(named: str | None) -> Any:
-    """The click command that typer makes of the declarations, cached for callers that run several.
-
-    Typer takes 1.5 ms of CPU time for each command's options: so it gets those of the command `named` alone, and for
-    '' only the names and texts of the commands.
-    """
-    part = copy(app)
-    if named is not None:
-        chosen = _without_options if named == "" else lambda each: each
-        part.registered_commands, part.registered_groups = (
-            [chosen(each) for each in listed if named in ("", _name(each))]
-            for listed in (app.registered_commands, app.registered_groups)
-        )
-    command = typer.main.get_command(part)
-    _take_texts(command)
-    return command
-
-
-def _name(declared: Any) -> str:
-    """The name of a declared command or group."""
-    return str(declared.name or declared.callback.__name__)
-
-
-def _without_options(declared: Any) -> Any:
-    """A command or group with its name and texts, but without options and subcommands."""
-
-    def run() -> None:
-        pass
-
-    bare = copy(declared)
-    if hasattr(declared, "typer_instance"):
-        bare.typer_instance = typer.Typer()
-    else:
-        bare.name, run.__doc__, bare.callback = _name(declared), declared.callback.__doc__, run
-    return bare
-
-
-def _take_texts(command: Any) -> None:
-    """Make typer pass texts and flags to the functions of a command and its subcommands without conversion.
-
-    Typer would validate texts with pydantic, whose import takes 5 % of an analysis.  A version of typer without these
-    names validates as usual.
-    """
-    parameters = command.get_params
-
-    def taking_texts(context: Any) -> Any:
-        found = parameters(context)
-        for each in found:
-            if getattr(getattr(each, "type_descriptor", None), "annotation", None) in (str, list[str], bool):
-                each.get_runtime_param = _AsTyped
-        return found
-
-    command.get_params = taking_texts
-    for each in getattr(command, "commands", {}).values():
-        _take_texts(each)
-
-
-class _AsTyped:
-    """A parameter type that converts nothing: the values are the texts as typed."""
-
-    def coerce(self, value: Any, **_: Any) -> Any:
-        return list(value) if isinstance(value, tuple) else value
 
 
 def _without_traceback(arguments: Sequence[str]) -> tuple[list[str], bool]:

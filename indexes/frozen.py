@@ -101,7 +101,7 @@ _FACTORY = _Factory()
 
 
 def _initializer(cls: Any, _: bool) -> dict[str, Any]:
-    """`__init__`, as `dataclass` writes it for a frozen class."""
+    """`__init__`, as `dataclass` writes it for a frozen class, from the names of its fields."""
     names = {"__name__": cls.__module__, "__set": object.__setattr__, "__factory": _FACTORY}
     parameters: dict[bool, list[str]] = {False: ["self"], True: ["*"]}
     lines = []
@@ -132,7 +132,7 @@ _GENERATED: dict[str, Callable[[type, bool], dict[str, Any]]] = {
     **dict.fromkeys(("__match_args__", "__dataclass_params__", "__dataclass_fields__"), _description),
     **dict.fromkeys(("__replace__",) if sys.version_info >= (3, 13) else (), _description),
 }
-"""What generates an attribute, and others with it."""
+"""Generators of attributes, by the name of the attribute."""
 
 
 def _refuse_changes(cls: Any) -> None:

@@ -20,7 +20,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 class _Regex:
-    """What modules use of a re.Pattern."""
+    """The part of a re.Pattern that modules use."""
 
     def __init__(self, pattern: str | bytes, flags: int) -> None:
         self.pattern, self.flags = pattern, flags

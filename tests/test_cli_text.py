@@ -15,9 +15,10 @@ from rich.cells import cell_len
 
 import crystalperf as cp
 from crystalperf.cli import parts
+from crystalperf.cli.kept_help import kept_help
 from crystalperf.cli.page import _ONE_COLUMN, Page
 from crystalperf.cli.predictions import prediction_text, refusal_text, sweep_text
-from crystalperf.cli.reference import page
+from crystalperf.cli.reference import helps, page
 from crystalperf.cli.remedies import error_sentence, not_recorded_sentence, with_remedy
 from crystalperf.cli.render import debug_text
 from crystalperf.cli.rows import rows_text
@@ -531,6 +532,23 @@ def test_first_screen_of_a_run_without_work_has_no_tables(tmp_path: Path) -> Non
 
 
 WORDS = ["", "a", "stage:4", "12.5", "a…b → c", " of two", "data 統計", "much longer than the others", "é", "b  "]
+
+
+def test_the_kept_help_is_what_typer_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    for path, text in helps(78).items():
+        assert kept_help([*path.split(), "--help"]) == text + "\n", (
+            "python -m crystalperf.cli.kept_help > cli/help.json"
+        )
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help", "analyze"], ["analyze", "--", "--help"], ["nosuch", "--help"]])
+def test_other_arguments_have_no_kept_help(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert kept_help(arguments) is None
+    assert kept_help(["--help"])
+    monkeypatch.setenv("COLUMNS", "60")
+    assert kept_help(["--help"]) is None
 
 
 def test_a_page_without_colour_is_as_rich_lays_it_out(monkeypatch: pytest.MonkeyPatch) -> None:
