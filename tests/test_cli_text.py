@@ -534,12 +534,11 @@ def test_first_screen_of_a_run_without_work_has_no_tables(tmp_path: Path) -> Non
 WORDS = ["", "a", "stage:4", "12.5", "a…b → c", " of two", "data 統計", "much longer than the others", "é", "b  "]
 
 
-def test_the_kept_help_is_what_typer_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_kept_help_is_that_of_typer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     for path, text in helps(78).items():
-        assert kept_help([*path.split(), "--help"]) == text + "\n", (
-            "python -m crystalperf.cli.kept_help > cli/help.json"
-        )
+        kept = kept_help([*path.split(), "--help"]) or ""
+        assert words(kept) == words(text), "write it again with `python -m crystalperf.cli.kept_help > cli/help.json`"
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help", "analyze"], ["analyze", "--", "--help"], ["nosuch", "--help"]])
