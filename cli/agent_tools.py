@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from crystalperf.cli.runs import STDIN
 from crystalperf.indexes.errors import SettingError
+from crystalperf.indexes.frozen import frozen
 
 if TYPE_CHECKING:
     import duckdb
@@ -34,7 +35,7 @@ MAX_ROWS = 1000
 Part = Literal["path", "stages", "functions", "findings", "operators"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Answer:
     """Facts of an answer, and a part of what it lists: `rows` from `offset` on, of `total` (None: not counted)."""
 

@@ -8,8 +8,7 @@
     4    only `gate`: undecided, because a range is on both sides of a budget or a value is unknown
     130  interrupted; 143 after SIGTERM
 
-cli/commands.py declares the commands.  This module imports only the standard library and typer, so that `--help` and
-shell completion are quick.
+cli/commands.py declares the commands.  This module imports little of the standard library, so that `--help` is quick.
 """
 
 from __future__ import annotations
@@ -20,12 +19,9 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from functools import cache
-from typing import Any
 
-import typer
-
-from crystalperf.cli.commands import app
+from crystalperf.cli.kept_help import kept_help
+from crystalperf.cli.output import write
 
 FEWER_COLLECTIONS = 300_000
 """New objects between two garbage collections.  Importing the modules of a command creates 100 000, none garbage."""
@@ -66,53 +62,25 @@ def run(arguments: Sequence[str]) -> int:
     arguments, traceback = _without_traceback(arguments)
     arguments = _repeated(arguments, "gate", "--baseline")
     try:
-        code = _command().main(args=arguments, prog_name="crystalperf", standalone_mode=False)
+        if (text := kept_help(arguments)) is not None:
+            write(text)
+            return 0
+        from crystalperf.cli.parsing import command
+
+        code = command(arguments).main(args=arguments, prog_name="crystalperf", standalone_mode=False)
         return code if isinstance(code, int) else 0
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         return 130
     except Exception as error:
-        if str(error) == "Query interrupted":  # DuckDB's error for an interrupt
+        if (
+            str(error) == "Query interrupted" or type(error).__name__ == "Abort"
+        ):  # after an interrupt: DuckDB's, typer's
             return 130
         if traceback:
             import traceback as printer
 
             printer.print_exception(error)
         return _explain(error, arguments)
-
-
-@cache
-def _command() -> Any:
-    """The click command that typer makes of the declarations, cached for callers that run several."""
-    command = typer.main.get_command(app)
-    _take_texts(command)
-    return command
-
-
-def _take_texts(command: Any) -> None:
-    """Make typer pass texts and flags to the functions of a command and its subcommands without conversion.
-
-    Typer would validate texts with pydantic, whose import takes 5 % of an analysis.  A version of typer without these
-    names validates as usual.
-    """
-    parameters = command.get_params
-
-    def taking_texts(context: Any) -> Any:
-        found = parameters(context)
-        for each in found:
-            if getattr(getattr(each, "type_descriptor", None), "annotation", None) in (str, list[str], bool):
-                each.get_runtime_param = _AsTyped
-        return found
-
-    command.get_params = taking_texts
-    for each in getattr(command, "commands", {}).values():
-        _take_texts(each)
-
-
-class _AsTyped:
-    """A parameter type that converts nothing: the values are the texts as typed."""
-
-    def coerce(self, value: Any, **_: Any) -> Any:
-        return list(value) if isinstance(value, tuple) else value
 
 
 def _without_traceback(arguments: Sequence[str]) -> tuple[list[str], bool]:

@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from crystalperf.cli.text import cut_right, printable
-
 if TYPE_CHECKING:
     from crystalperf.query.text.as_json import Answer
 
@@ -67,6 +65,8 @@ def answer_text(answer: Answer) -> str:
 
 def print_message(message: str) -> None:
     """Print one line on stderr."""
+    from crystalperf.cli.text import printable  # not at the top: a help text needs this module, but no words
+
     with suppress(OSError):
         print(printable(message), file=sys.stderr, flush=True)
 
@@ -115,6 +115,8 @@ class _Line:
             wait_s = PROGRESS_EVERY_S
 
     def _show(self) -> None:
+        from crystalperf.cli.text import cut_right, printable
+
         with self._lock:
             if self._step and not self._over.is_set():
                 self._visible = True

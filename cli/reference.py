@@ -42,20 +42,26 @@ _WIDTH = 80
 def page() -> str:
     """The page as Markdown."""
     parts = [_HEAD]
-    for path, text in _helps(typer.main.get_command(app), "crystalperf"):
-        parts.append(f"## {path}\n\n```\n{text.rstrip()}\n```\n")
+    for path, text in helps(_WIDTH).items():
+        lines = "\n".join(line.rstrip() for line in text.split("\n"))
+        parts.append(f"## {f'crystalperf {path}'.rstrip()}\n\n```\n{lines.rstrip()}\n```\n")
     return "\n".join(parts)
 
 
-def _helps(command: Any, path: str, parent: Any = None) -> Iterator[tuple[str, str]]:
+def helps(width: int) -> dict[str, str]:
+    """The help text of each command and subcommand, in this width; '' for that of all."""
+    found = _helps(typer.main.get_command(app), "crystalperf", width)
+    return {path.removeprefix("crystalperf").strip(): text for path, text in found}
+
+
+def _helps(command: Any, path: str, width: int, parent: Any = None) -> Iterator[tuple[str, str]]:
     """(path, help text) of a command and its subcommands."""
     context = command.make_context(
-        path.split(" ")[-1], [], parent=parent, resilient_parsing=True, terminal_width=_WIDTH, max_content_width=_WIDTH
+        path.split(" ")[-1], [], parent=parent, resilient_parsing=True, terminal_width=width, max_content_width=width
     )
-    lines = [line.rstrip() for line in command.get_help(context).split("\n")]
-    yield path, "\n".join(lines)
+    yield path, command.get_help(context)
     for name, below in getattr(command, "commands", {}).items():
-        yield from _helps(below, f"{path} {name}", context)
+        yield from _helps(below, f"{path} {name}", width, context)
 
 
 if __name__ == "__main__":

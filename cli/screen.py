@@ -6,7 +6,6 @@ gets fewer table rows; no part is dropped.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crystalperf.cli import parts
@@ -14,6 +13,7 @@ from crystalperf.cli.page import Page
 from crystalperf.cli.predictions import usual
 from crystalperf.cli.remedies import with_remedy
 from crystalperf.cli.text import TimeUnit, printable, time_unit
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.text.answers import gain_sentences, nothing_to_do
 from crystalperf.query.text.recommendations import recommendation_text
 from crystalperf.query.text.sentences import lines_of, text_of, texts_of
@@ -25,7 +25,7 @@ MAX_LINES = 45
 """Maximum lines that need no scrolling."""
 
 
-@dataclass(frozen=True)
+@frozen
 class RowLimits:
     """The maximum rows of the parts."""
 

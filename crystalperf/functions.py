@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.sql.rows import TIMEOUT_S, Rows, of_mappings
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ MOST = 100
 """Default maximum functions of an answer."""
 
 
-@dataclass(frozen=True, repr=False)
+@frozen
 class Function:
     """A function of an index.
 
@@ -45,7 +45,7 @@ class Function:
         return f"<Function {self.qualified_name} {self.label} {self.share:.2f}, {self.where}>"
 
 
-@dataclass(frozen=True, repr=False)
+@frozen
 class Functions:
     """A page of the `total` matching functions: a sequence, and rows for data frames."""
 
@@ -88,7 +88,7 @@ class Functions:
         return self.rows()._repr_html_()
 
 
-@dataclass(frozen=True)
+@frozen
 class Index:
     """An index by name, such as `jdk-17`; files are opened by the first query."""
 

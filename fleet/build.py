@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -14,13 +13,14 @@ from crystalperf.fleet.logs import find_logs_and_unmatched, ordered
 from crystalperf.fleet.reading import NOT_A_LOG
 from crystalperf.fleet.store import Store
 from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.trace.records import as_text
 
 REASONS = 3
 """Maximum unreadable logs whose reason is in the result; the table `problems` has all."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Built:
     """The result of a build: logs found, known before, read now, unreadable among these, and the time it took.
 

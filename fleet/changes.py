@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from bisect import insort
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.trace.records import Floats, Ints
 
 MIN_EACH = 3
@@ -35,7 +35,7 @@ _SIGMA = 1.4826
 """Standard deviation over the median of absolute deviations, of a normal distribution."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Change:
     """From run `first` on, runs take `ratio` times as long as those from run `before` to it; runs count from 0.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +17,7 @@ from crystalperf.fleet.logs import Item, content_hash
 from crystalperf.fleet.tables import question, tables
 from crystalperf.indexes import guard
 from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import with_other
 from crystalperf.query import sql
 from crystalperf.query.advise.verdict import bottleneck_of, usual_what_ifs
@@ -57,7 +57,7 @@ UNREAD, NOT_A_LOG = "unread", "not-log"
 """Severities in `problems` of a file without runs: a log that cannot be read, and any other file."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Read:
     """A log that was read: its hash, its place, and its rows of all tables as JSON.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.frameworks.registry import frameworks
 from crystalperf.query.inputs.containers import is_url
 from crystalperf.query.inputs.discover import discover
@@ -14,7 +14,7 @@ MOST = 200
 """Maximum recordings, and logs, that are opened for this: a fleet has too many files to open all."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Started:
     """An application of a log: its framework, id, and start in Unix time, ms."""
 

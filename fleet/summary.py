@@ -6,7 +6,6 @@ import math
 import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from crystalperf.fleet.reading import HALF_WIDTH
 from crystalperf.fleet.tables import VERSION, question, tables
 from crystalperf.indexes import guard
 from crystalperf.indexes.errors import InputError, NoAnswerError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.frameworks.registry import frameworks
 
 TOP = 10
@@ -27,7 +27,7 @@ NOTICEABLE = 0.05
 """Minimum relative change of runtime; smaller changes are ignored even if significant."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Job:
     """The runs of one name.  Idle core-hours are slots without a task, lost core-hours are failed tasks.
 
@@ -49,7 +49,7 @@ class Job:
         return self.idle_core_hours + self.lost_core_hours
 
 
-@dataclass(frozen=True)
+@frozen
 class Day:
     """Core-hours of the tasks of runs that started on a day, by resource and `other`."""
 
@@ -58,7 +58,7 @@ class Day:
     core_hours: dict[str, float]
 
 
-@dataclass(frozen=True)
+@frozen
 class Recurring:
     """A finding of several runs: its total cost at most, in hours of runtime, and as a share of their runtime."""
 
@@ -73,7 +73,7 @@ class Recurring:
     path: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Regression:
     """A job whose runs take `ratio` times as long since `since`; `noise` is the scatter of one run (0.1: 10 %).
 
@@ -96,7 +96,7 @@ class Regression:
     path: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Saving:
     """The saving of a setting over all runs with a prediction, in hours of runtime, with its 90 % range.
 
@@ -115,7 +115,7 @@ class Saving:
     core_hours: float | None
 
 
-@dataclass(frozen=True)
+@frozen
 class HeldJob:
     """The usual what-ifs of a job's runs, held against runs that began later with these resources.
 
@@ -132,7 +132,7 @@ class HeldJob:
     inside_share: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Fleet:
     """The answer to `fleet ask`."""
 

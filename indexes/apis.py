@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from crystalperf.indexes.frozen import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class Api:
     """An entry of device_apis.toml; an empty list of methods means all methods."""
 

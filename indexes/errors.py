@@ -15,13 +15,15 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, ParamSpec
+
+from crystalperf.indexes.frozen import frozen
 
 _P = ParamSpec("_P")
 
 
-@dataclass(frozen=True)
+@frozen
 class Remedy:
     """A fix for an error; each interface words it in its own terms, with the values in `facts`."""
 

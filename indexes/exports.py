@@ -18,7 +18,6 @@ import re
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.resources import files
@@ -31,13 +30,15 @@ from crystalperf.indexes import guard
 from crystalperf.indexes.cache import cache_folder as cache_folder
 from crystalperf.indexes.cache import spare_folder as spare_folder
 from crystalperf.indexes.errors import IndexFileError, Remedy
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.guard import is_full
 from crystalperf.indexes.packing import PACKED, unpacking
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.schema import SCHEMA_VERSIONS, tables
 from crystalperf.indexes.store import attach, checked, create
 from crystalperf.indexes.temporary import building_folder
 
-_NAME = re.compile(r"(?P<name>[A-Za-z0-9_.+-]+?)-(?P<version>[0-9][A-Za-z0-9_.+-]*)")
+_NAME = regex(r"(?P<name>[A-Za-z0-9_.+-]+?)-(?P<version>[0-9][A-Za-z0-9_.+-]*)")
 _LONGEST_NAME = 200  # a file is named after it
 _MAX_TEXT_BYTES = 1 << 30
 """Of all tables of an export, written out; the JDK's have 0.1 GB."""
@@ -46,7 +47,7 @@ _MAX_ROWS = 20_000_000
 """Of one table of an export; Spark's largest has 0.3 million."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Available:
     """An index that can be used: `path` is a DuckDB file (built) or an export's folder (prebuilt)."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,9 +16,10 @@ from pathlib import Path
 import duckdb
 
 from crystalperf.indexes.errors import CrystalPerfError, IndexFileError, NoAnswerError, Remedy
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.schema import Kind, Table, tables
 
-PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]{0,100}")
+PLAIN_NAME = regex(r"[a-z][a-z0-9_]{0,100}")
 """Names of tables and resources: such a name needs no quotes in a query."""
 
 THREADS: int | None = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from crystalperf.indexes.regex import regex
+
 # How Scala writes operators into class files: `+=` is `$plus$eq` (scala.reflect.NameTransformer).
 OPERATORS = {
     "~": "$tilde",
@@ -28,19 +30,17 @@ OPERATORS = {
 }
 
 _DECODED = {encoded: plain for plain, encoded in OPERATORS.items()}
-_ENCODED = re.compile(
-    "|".join(re.escape(each) for each in sorted(_DECODED, key=len, reverse=True)) + r"|\$u([0-9A-F]{4})"
-)
+_ENCODED = regex("|".join(re.escape(each) for each in sorted(_DECODED, key=len, reverse=True)) + r"|\$u([0-9A-F]{4})")
 
-_ARCHIVE = re.compile(r"(?P<artifact>[A-Za-z].*?)-(?P<version>\d+(?:\.\w+)*(?:-\d+)?)(?:[-.]\D.*)?", re.ASCII)
+_ARCHIVE = regex(r"(?P<artifact>[A-Za-z].*?)-(?P<version>\d+(?:\.\w+)*(?:-\d+)?)(?:[-.]\D.*)?", re.ASCII)
 
-_JAVA_LAMBDA = re.compile(r"lambda\$(?P<of>.*)\$\d+")
-_SCALA_LAMBDA = re.compile(r"\$anonfun\$(?P<of>.+?)(?:\$\d+)+(?:\$adapted)?|\$anonfun\$(?P<bare>\d+)?")
-_COMPILED_SUFFIX = re.compile(
+_JAVA_LAMBDA = regex(r"lambda\$(?P<of>.*)\$\d+")
+_SCALA_LAMBDA = regex(r"\$anonfun\$(?P<of>.+?)(?:\$\d+)+(?:\$adapted)?|\$anonfun\$(?P<bare>\d+)?")
+_COMPILED_SUFFIX = regex(
     r"(?:\$mc[A-Z]+\$sp|\$default\$\d+|\$lzycompute(?:\$\d+)?|\$lzyINIT\d+|\$extension\d*|\$adapted|\$impl)$"
 )
-_EXPANDED = re.compile(r"^(?:\w+\$)+\w+\$\$(?=.)")
-_LOCAL_NUMBER = re.compile(r"(?<=[^$])\$\d+$")
+_EXPANDED = regex(r"^(?:\w+\$)+\w+\$\$(?=.)")
+_LOCAL_NUMBER = regex(r"(?<=[^$])\$\d+$")
 
 LONGEST_NAME = 1_000
 """Maximum characters of a class or method name.  No compiler writes as many, but a forged recording may have a name of

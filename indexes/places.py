@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import duckdb
 
 from crystalperf.indexes.errors import IndexFileError, Remedy
 from crystalperf.indexes.exports import Available, at_hand, facts_of, first_line, locate, refuse_unpinned, unpacked_path
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.packing import (
     CLASS,
     CLASS_OF_FUNCTION,
@@ -28,7 +28,7 @@ QUALIFIED_NAME = f"coalesce(qualified_name, {NAME_IN_SYMBOL})"
 """SQL: the qualified name of a row of `functions` from load_places(); few rows need it."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Stored:
     """A stored index: a database attached under an alias, or an export."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Literal
+
+from crystalperf.indexes.frozen import frozen
 
 CPU, DISK, NET = "cpu", "disk", "net"
 """The resources that every run has and that thread samples distinguish."""
@@ -16,7 +17,7 @@ OTHER = "other"
 """Time on none of the resources, or unknown."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Resource:
     """One resource, as resources.toml describes it."""
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Literal
 
+from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.resources import resources
 
 Kind = Literal["index", "run"]
@@ -22,12 +23,12 @@ SCHEMA_VERSIONS: Mapping[Kind, int] = {"index": 3, "run": 13}
 EACH = "<resource>"
 """Placeholder in the name and comment of a column that is repeated for each resource."""
 
-_PART = re.compile(r"^-- part: (\w+)", re.MULTILINE)
-_TABLE = re.compile(r"^CREATE TABLE (\w+) \(\s*-- (.+)$")
-_COLUMN = re.compile(r"^    ([\w<>]+) (.+?),?\s+-- (.+)$")
+_PART = regex(r"^-- part: (\w+)", re.MULTILINE)
+_TABLE = regex(r"^CREATE TABLE (\w+) \(\s*-- (.+)$")
+_COLUMN = regex(r"^    ([\w<>]+) (.+?),?\s+-- (.+)$")
 
 
-@dataclass(frozen=True)
+@frozen
 class Column:
     """A column of schema.sql; `type` is the SQL type with its constraints, such as NOT NULL."""
 
@@ -36,7 +37,7 @@ class Column:
     comment: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Table:
     """A table of schema.sql, with its columns in order."""
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import re
 import secrets
 import shutil
 import time
@@ -22,14 +21,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from crystalperf.indexes.regex import regex
+
 GIVEN_UP_S = 24 * 3600
 """Age after which a folder is stale where locks do not work."""
 LOCKED_WITHIN_S = 60.0
 """Age after which a folder that was never locked is stale; locking takes a small part of that."""
 
 # .wal and .exporting: left by earlier versions.
-_TEMPORARY = re.compile(r"\..+\.[0-9a-f]+\.(building|exporting)(\.wal)?")
-_REMOVED = re.compile(r"\..+\.[0-9a-f]+\.removed")
+_TEMPORARY = regex(r"\..+\.[0-9a-f]+\.(building|exporting)(\.wal)?")
+_REMOVED = regex(r"\..+\.[0-9a-f]+\.removed")
 _LOCK = "lock"
 _LONGEST_NAME = 100
 

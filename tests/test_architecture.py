@@ -108,7 +108,7 @@ def test_nothing_can_run_code_on_loading() -> None:
     pattern = re.compile(
         r"\b(import|from) (pickle|joblib|dill)\b|\b(pickle|joblib|torch|yaml)\.loads?\(|\beval\(|\bexec\("
     )
-    allowed = {"tests/test_architecture.py"}
+    allowed = {"tests/test_architecture.py", "indexes/frozen.py"}  # the second: for names in the source
     found = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
         for folder in (*PACKAGES, "lab")

@@ -7,15 +7,18 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import get_args, get_type_hints
 
 import pytest
+from rich.cells import cell_len
 
 import crystalperf as cp
 from crystalperf.cli import parts
-from crystalperf.cli.page import Page
+from crystalperf.cli.kept_help import kept_help
+from crystalperf.cli.page import _ONE_COLUMN, Page
 from crystalperf.cli.predictions import prediction_text, refusal_text, sweep_text
-from crystalperf.cli.reference import page
+from crystalperf.cli.reference import helps, page
 from crystalperf.cli.remedies import error_sentence, not_recorded_sentence, with_remedy
 from crystalperf.cli.render import debug_text
 from crystalperf.cli.rows import rows_text
@@ -526,6 +529,47 @@ def test_first_screen_of_a_run_without_work_has_no_tables(tmp_path: Path) -> Non
     assert "8.1 s" in answer
     assert "\n" not in answer
     assert not any(each in not_recorded_notes for each in ("What to do", "total"))
+
+
+WORDS = ["", "a", "stage:4", "12.5", "a…b → c", " of two", "data 統計", "much longer than the others", "é", "b  "]
+
+
+def test_the_kept_help_is_that_of_typer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    for path, text in helps(78).items():
+        kept = kept_help([*path.split(), "--help"]) or ""
+        assert words(kept) == words(text), "write it again with `python -m crystalperf.cli.kept_help > cli/help.json`"
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help", "analyze"], ["analyze", "--", "--help"], ["nosuch", "--help"]])
+def test_other_arguments_have_no_kept_help(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert kept_help(arguments) is None
+    assert kept_help(["--help"])
+    monkeypatch.setenv("COLUMNS", "60")
+    assert kept_help(["--help"]) is None
+
+
+def test_a_page_without_colour_is_as_rich_lays_it_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "62")
+    texts = [Page(), Page()]
+    texts[1]._plain = False
+    chance = Random(3)
+    for _ in range(200):
+        count = chance.randint(1, 5)
+        heads, *rows = [chance.choices(WORDS, k=count) for _ in range(chance.randint(1, 5))]
+        sides, cut = "".join(chance.choices("<>", k=count)), chance.choice([None, count - 1])
+        for each in texts:
+            each.table(heads, rows, sides, cut=cut, strong_last=True)
+            each.strong(heads[0])
+            each.line("  ".join(heads))
+    assert texts[0].text() == texts[1].text()
+
+
+def test_characters_of_one_column_are_so_for_rich() -> None:
+    known = [chr(each) for each in range(0x3000) if _ONE_COLUMN.fullmatch(chr(each))]
+    assert len(known) > 900
+    assert {cell_len(each) for each in known} == {1}
 
 
 def test_no_name_of_a_wide_table_is_broken() -> None:

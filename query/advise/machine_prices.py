@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import csv
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Literal
 
 from crystalperf.indexes.errors import InputError, SettingError
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query.execution.scenario import size_of
 from crystalperf.query.results.answers import Choice, Offer, Prediction
 
@@ -33,8 +33,8 @@ FACTORS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 
 MAX_TYPES = 200
 
-_AMOUNT = re.compile(r"^(?P<number>[0-9]*\.?[0-9]+)\s*(?P<unit>[A-Za-z/]*)$")
-_DURATION = re.compile(r"^(?P<number>[0-9]*\.?[0-9]+)\s*(?P<unit>ms|s|min|m|h|d)?$")
+_AMOUNT = regex(r"^(?P<number>[0-9]*\.?[0-9]+)\s*(?P<unit>[A-Za-z/]*)$")
+_DURATION = regex(r"^(?P<number>[0-9]*\.?[0-9]+)\s*(?P<unit>ms|s|min|m|h|d)?$")
 _UNIT_MS = {"ms": 1.0, "s": 1e3, "m": 6e4, "min": 6e4, "h": 3.6e6, "d": 8.64e7}
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.results.answers import Debug, Header, WhatIf
 
@@ -15,7 +15,7 @@ Bound = tuple[float | None, float | None]
 """Lower and upper bound of a runtime, ms; None if unknown."""
 
 
-@dataclass(frozen=True)
+@frozen
 class WhatIfEffects:
     """The usual what-ifs by their effect, each in their original order.
 

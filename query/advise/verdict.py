@@ -6,12 +6,13 @@ The values decide everything that an interface shows of a run; an interface only
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from math import log2
 from typing import TYPE_CHECKING
 
 from crystalperf.indexes.errors import CrystalPerfError, Remedy
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import CPU, DISK, NET, Resource
 from crystalperf.query.advise.ranking import ranked
 from crystalperf.query.advise.usual_what_ifs import NOTICEABLE
@@ -50,7 +51,7 @@ resource: twice."""
 _LADDER = "2x,4x,8x"
 
 
-@dataclass(frozen=True)
+@frozen
 class PredictionRequest:
     """A usual what-if, predicted for every run: its text for a reader, and the setting."""
 

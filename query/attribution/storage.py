@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import duckdb
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.resources import DISK, NET
 from crystalperf.query import sql
 from crystalperf.query.attribution.locality import (
@@ -35,11 +36,11 @@ from crystalperf.query.results.assumptions import (
 from crystalperf.query.trace.inserting import readable
 from crystalperf.query.trace.records import Columns, objects
 
-_LOCATION = re.compile(r"(?:^|[\[\s,])(?:([a-z][a-z0-9+.-]{1,15}):)?(/[^\s,\]]*)")
+_LOCATION = regex(r"(?:^|[\[\s,])(?:([a-z][a-z0-9+.-]{1,15}):)?(/[^\s,\]]*)")
 _MAX_LOCATIONS = 5
 
 
-@dataclass(frozen=True)
+@frozen
 class Input:
     """An input of one stage: the root of a file system, and its reach."""
 

@@ -7,7 +7,6 @@ runs of the same job if two stages that run at a time end in another order.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ import duckdb
 import numpy as np
 
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.resources import CPU, OTHER, with_other
 from crystalperf.query.diagnose.waiting import waiting, with_workers
 from crystalperf.query.execution.critical_path import Piece, fill
@@ -33,9 +33,9 @@ COMPUTE, COMPUTE_WAIT, COLLECTION, STARTING, REPEATED = "compute", "compute wait
 """Components of task time: CPU time, waits for a CPU, garbage collection, starting and ending, and tasks whose work
 was lost or failed.  The others are the resources besides the CPU, and `other`."""
 
-_NUMBER = re.compile(r" \(\d+\)$")
-_IDS = re.compile(r"#\d+L?|\[plan_id=\d+\]|\bplan_id=\d+|@[0-9a-f]{4,}")
-_ATTEMPT = re.compile(r"(.*)\.\d+")
+_NUMBER = regex(r" \(\d+\)$")
+_IDS = regex(r"#\d+L?|\[plan_id=\d+\]|\bplan_id=\d+|@[0-9a-f]{4,}")
+_ATTEMPT = regex(r"(.*)\.\d+")
 
 
 @frozen

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from crystalperf.indexes.errors import InputError, SettingError
+from crystalperf.indexes.regex import regex
 from crystalperf.query.compare.metrics import METRICS
 from crystalperf.query.execution.scenario import size_of
 from crystalperf.query.results.gate import Budget, Unit
@@ -27,8 +28,8 @@ FILE = "crystalperf.toml"
 SLOWDOWN = "slowdown"
 PREDICTED = "predicted"
 
-_PREDICTED = re.compile(r"predicted\[(?P<settings>[^\]]+)\]")
-_AMOUNT = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[A-Za-z%]*)")
+_PREDICTED = regex(r"predicted\[(?P<settings>[^\]]+)\]")
+_AMOUNT = regex(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[A-Za-z%]*)")
 _MS = {"ms": 1.0, "s": 1e3, "m": 6e4, "min": 6e4, "h": 3.6e6}
 _EXAMPLES: Mapping[Unit, str] = {"ms": "10m, 90s, 1.5h or 250ms", "bytes": "1GB", "share": "10%", "count": "0"}
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.noise import Change, Difference, Source
+from crystalperf.query.trace.arrays import median
 from crystalperf.query.trace.records import Floats
 
 Measure = Literal["runtime", "step", "latency", "throughput"]
@@ -87,7 +88,7 @@ def difference(before_ms: Sequence[float], after_ms: Sequence[float], kind: str)
         raise ValueError("each side needs a run, and each run a duration above 0")
     sides = [np.log(np.asarray(each, dtype=np.float64)) for each in (before_ms, after_ms)]
     error, freedom = standard_error(sides, usual(kind))
-    middle = [float(np.median(each)) for each in sides]
+    middle = [median(each) for each in sides]
     change = middle[1] - middle[0]
     reach, alarm = (error * quantile((1 + each) / 2, freedom) for each in (RANGE, ALARM))
     verdict: Change = "no change" if abs(change) <= alarm else "longer" if change > 0 else "shorter"
@@ -113,7 +114,7 @@ def runs_to_decide(
     sides, prior = [np.log(np.asarray(each, dtype=np.float64)) for each in (before_ms, after_ms)], usual(kind)
     error, _ = standard_error(sides, prior)
     deviation = error / math.sqrt(sum(of_median(len(each)) for each in sides))
-    away = abs(float(np.median(sides[1]) - np.median(sides[0])) - math.log(limit))
+    away = abs((median(sides[1]) - median(sides[0])) - math.log(limit))
     for runs in range(2, most + 1):
         reach = quantile((1 + RANGE) / 2, prior.weight + 2 * (runs - 1)) * deviation * math.sqrt(2 * of_median(runs))
         if reach < away:
@@ -132,9 +133,9 @@ def standard_error(sides: Sequence[Floats], prior: Spread) -> tuple[float, float
 
 def _squares(sides: Sequence[Floats], prior: Spread) -> float:
     """The sum of squared deviations from each side's median, (runs − 1) of them, with far ones cut off."""
-    away = [np.abs(each - np.median(each)) for each in sides if len(each) > 1]
+    away = [np.abs(each - median(each)) for each in sides if len(each) > 1]
     # A median of deviations is 0.67 standard deviations; few runs alone would make it 0.
-    limit = FARTHEST * max(float(np.median(np.concatenate(away))) / 0.6745, prior.deviation)
+    limit = FARTHEST * max(median(np.concatenate(away)) / 0.6745, prior.deviation)
     return sum(
         float((np.minimum(each, limit) ** 2).sum()) * (len(each) - 1) / (len(each) * deviations_of_median(len(each)))
         for each in away

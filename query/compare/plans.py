@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from hashlib import sha256
 
 import duckdb
 
-_DIGITS = re.compile(r"[0-9]+")
-_NUMBER = re.compile(r" \(\d+\)$")
+from crystalperf.indexes.regex import regex
+
+_DIGITS = regex(r"[0-9]+")
+_NUMBER = regex(r" \(\d+\)$")
 
 _OPERATORS = "SELECT scope_id, node_id, parent_id, name FROM operators ORDER BY scope_id, node_id"
 _STAGES = "SELECT DISTINCT coalesce(name, '') FROM stages"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.diagnose.comparer import Comparer
 from crystalperf.query.results.comparison import SettingChange
 
-_OF_ONE_RUN = re.compile(
+_OF_ONE_RUN = regex(
     r"(?<=://)[^/\s,;]+"  # user, host and port of a URL
     r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b"  # an IP address
     r"|(?<=[\w.-]):\d{2,5}\b"  # a port

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-import numpy as np
-
 from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.outcome import Ended, merged_reasons
 from crystalperf.query.results.advice import (
@@ -22,6 +20,7 @@ from crystalperf.query.results.advice import (
 )
 from crystalperf.query.results.answers import LostWorker
 from crystalperf.query.results.findings import EndReason, Loss, LostWorkers, NoWorker, Wasted
+from crystalperf.query.trace.arrays import median
 
 
 def no_worker(
@@ -58,7 +57,7 @@ def lost_workers(
 
 
 def _loss(lost: Sequence[LostWorker]) -> Loss:
-    lived_ms = float(np.median([each.lost_ms - each.added_ms for each in lost]))
+    lived_ms = median([each.lost_ms - each.added_ms for each in lost])
     return Loss(tuple(each.worker for each in lost), lived_ms, lost[0].why)
 
 

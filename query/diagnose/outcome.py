@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
@@ -11,6 +10,7 @@ import duckdb
 import numpy as np
 
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query import sql
 from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.execution.critical_path import Piece
@@ -21,7 +21,7 @@ from crystalperf.query.results.answers import Failed, LostWorker, Outcome, Tally
 from crystalperf.query.trace.records import Floats
 from crystalperf.query.trace.vocabulary import Exhausted, Vocabulary
 
-_NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
+_NUMBERS = regex(r"0x[0-9a-fA-F]+|\d+")
 
 _SAME_MS = 1000.0
 """Maximum time between the recorded end of a worker and the ends of its tasks."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import duckdb
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import CPU, DISK, NET, Resource, with_other
 from crystalperf.query import sql
 from crystalperf.query.execution.dag import AT_HOME, StageRun
@@ -43,7 +44,7 @@ _MAY_MOVE = {DISK: ("spill_disk_bytes", "read_bytes"), NET: ("input_bytes",)}
 may come from disk, and input, which may be remote."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Longest:
     """The longest task of a stage.
 
@@ -63,7 +64,7 @@ class Longest:
     cache_misses: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class StagePeers:
     """Other tasks of a stage, for comparison with its longest: their number by kind, and their median duration in ms.
 
@@ -81,7 +82,7 @@ class StagePeers:
     loaded_ms: float = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class StageStats:
     """Statistics of a stage for findings, in addition to its facts; times and bytes are sums over its tasks.
 
@@ -133,7 +134,7 @@ class StageStats:
         return others.loaded if empty and 0 < others.loaded <= facts.tasks / 2 else facts.tasks
 
 
-@dataclass(frozen=True)
+@frozen
 class Diagnosis:
     """The answer to `debug` for a scope, with the statistics of all stages and their contributions to findings, for
     recommendations."""
@@ -143,7 +144,7 @@ class Diagnosis:
     stages: Sequence[StageCost] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class CpuContention:
     """CPU contention: other applications on the machines of a stage while its tasks ran.
 

@@ -16,12 +16,13 @@ If nothing was submitted in a run, all of its time is left out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.execution.intervals import merged
 from crystalperf.query.execution.log_facts import LogFacts
 from crystalperf.query.inputs.reader import Reader
@@ -37,7 +38,7 @@ MOST = 0.5
 """Share of the run above which pauses are left out if the log does not say who submits the work."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Clock:
     """Maps recorded times to times without pauses.
 

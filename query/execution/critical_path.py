@@ -16,11 +16,11 @@ that one, if it was the busier, and otherwise at the start of the stage itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import OTHER
 from crystalperf.query.execution.dag import Dag, Node, Tasks
 from crystalperf.query.execution.intervals import Timeline, merged, overlapping, uncovered
@@ -34,7 +34,7 @@ DriverParts = Callable[[float, float], Floats]
 """(start_ms, end_ms) → wall-clock time of the driver by resource and `other`, (resources + 1,)."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Piece:
     """One node's segment of the critical path; `parts_ms` is its time by resource and sums to end − start."""
 

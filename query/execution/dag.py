@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.execution.slots import Slots, SlotUse
 from crystalperf.query.trace.contract import EdgeKind
 from crystalperf.query.trace.records import Floats, Ints
@@ -32,7 +33,7 @@ EPSILON_MS = 1.0
 """Timestamps are whole milliseconds, so an end and the start it causes may differ by one either way."""
 
 
-@dataclass(frozen=True)
+@frozen
 class SlotDemand:
     """The slots that a stage needs, of a framework whose stages need different ones.
 
@@ -62,7 +63,7 @@ class SlotDemand:
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True)
+@frozen
 class StageRun:
     """One attempt of a stage that ran at least one task.  Times in ms since application start.
 
@@ -97,7 +98,7 @@ class Barriers(Protocol):
         """Add a stage and all the stages that it waited for."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Dependency:
     """How and why a stage waits for another; a `transfer` uses the device of `resource`."""
 
@@ -113,7 +114,7 @@ ANYWHERE, AT_HOME, ELSEWHERE = range(3)
 which was busy for too long."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Tasks:
     """Task attempts as arrays of one length, sorted by launch.
 
@@ -145,7 +146,7 @@ class Tasks:
         return Tasks(*(getattr(self, name)[mask] for name in self.__dataclass_fields__))
 
 
-@dataclass(frozen=True)
+@frozen
 class Node:
     """A stage, or an interval of the driver or of a transfer that its successors waited for.
 
@@ -167,7 +168,7 @@ class Node:
         return "stage" if self.stage is not None else "driver" if self.resource is None else "transfer"
 
 
-@dataclass(frozen=True)
+@frozen
 class Dag:
     """The nodes of a scope, and the dependencies between them.  Start and end in ms since application start."""
 
@@ -199,7 +200,7 @@ class Dag:
             assert node.end_ms <= self.end_ms + 1e-6, f"{node.node_id} ends after the scope"
 
 
-@dataclass(frozen=True)
+@frozen
 class Unstarted:
     """A submitted stage none of whose tasks ran: it waited for slots from `start_ms` to `end_ms`."""
 
@@ -208,7 +209,7 @@ class Unstarted:
     end_ms: float
 
 
-@dataclass(frozen=True)
+@frozen
 class DagRules:
     """A framework's rules for building a DAG.
 
@@ -223,6 +224,9 @@ class DagRules:
     epsilon_ms: float = EPSILON_MS
 
 
+USUAL_RULES = DagRules()
+
+
 def build(
     stages: Sequence[StageRun],
     tasks: Tasks,
@@ -230,7 +234,7 @@ def build(
     end_ms: float,
     slots: Slots,
     stated: Mapping[tuple[str, str], Dependency],
-    rules: DagRules = DagRules(),
+    rules: DagRules = USUAL_RULES,
 ) -> Dag:
     """The DAG of the given stages between two times.
 

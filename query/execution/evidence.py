@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import duckdb
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import CPU, with_other
 from crystalperf.query import sql
 from crystalperf.query.execution.dag import Tasks
@@ -15,7 +15,7 @@ from crystalperf.query.trace.records import Floats, uses_of
 from crystalperf.query.trace.sample_kinds import ON_CPU, TIMED_KINDS
 
 
-@dataclass(frozen=True)
+@frozen
 class Evidence:
     """The uncertainty of the resource shares of task time.
 

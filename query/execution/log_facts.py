@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import duckdb
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.inputs.reader import Reader
 
 
-@dataclass(frozen=True)
+@frozen
 class LogFacts:
     """Facts about a log.
 

@@ -17,10 +17,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 
 from crystalperf.indexes.errors import SettingError
+from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.resources import Resource
 from crystalperf.query.results.refusals import RecordedValueUnknown, RefusedError
 from crystalperf.query.trace.amounts import grouped
@@ -58,7 +60,7 @@ Configuration = Mapping[str, float | None]
 """Recorded values of a run by setting, per worker or per host; None is unknown."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Setting:
     """A setting of scenarios: its unit and its meaning, or its choices."""
 
@@ -162,7 +164,7 @@ def _meaning(resource: Resource, words: Vocabulary) -> str:
     return f"{resource.device} {what}{whose}"
 
 
-_NUMBER = re.compile(r"^(?P<number>[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*(?P<unit>[A-Za-z/]*)$")
+_NUMBER = regex(r"^(?P<number>[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*(?P<unit>[A-Za-z/]*)$")
 _PREFIX = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
 _SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _MAX_SLOTS = 200_000
@@ -181,7 +183,7 @@ _EXAMPLES: Mapping[SettingUnit, str] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Value:
     """One side of a KEY=VALUE: `absolute` in the setting's unit, a `ratio` to the recorded run, or a `choice`.
 
@@ -198,7 +200,7 @@ class Value:
         return f"{self.word}={self.text}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Scenario:
     """One scenario: for each changed setting, its value and the ratio to the recorded run."""
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
+from crystalperf.query.trace.arrays import median
 from crystalperf.query.trace.records import Floats, Ints
 
 
-@dataclass(frozen=True)
+@frozen
 class Slots:
     """The slots that tasks run on.  Arrays of one length, a row per slot.
 
@@ -30,7 +32,7 @@ class Slots:
     def cpu_limit(self) -> float:
         """The median CPU, cores, of slots on workers with a known CPU limit; infinite if there are none."""
         known = self.cpu_cores[np.isfinite(self.cpu_cores)]
-        return float(np.median(known)) if len(known) else np.inf
+        return median(known) if len(known) else np.inf
 
     def staying(self) -> Slots:
         """The same slots, where each lost worker stays until another replaces it, or to the end of the run.

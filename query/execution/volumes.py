@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import NET, Resource
 from crystalperf.query.trace.records import Floats, Ints
 
@@ -24,7 +25,7 @@ def most_spilling_ms(disk_bytes: Ints | int, memory_bytes: Ints | int) -> Floats
     return longest
 
 
-@dataclass(frozen=True)
+@frozen
 class Volumes:
     """Logged volumes per task, aligned with the tasks; 0 if not logged.  Bytes, or ms if the name says so."""
 

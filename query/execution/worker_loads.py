@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query import sql
 from crystalperf.query.execution.clock import Clock
 from crystalperf.query.execution.execution import ScopeTime
 from crystalperf.query.trace.records import Floats, Ints
 
 
-@dataclass(frozen=True)
+@frozen
 class Loads:
     """Load measurements of processes, (measurements,) each: the worker, the measured interval, and the cores in use.
 

@@ -14,8 +14,9 @@ Built-in frameworks are packages of this folder; other packages add theirs throu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.diagnose.advisor import Advisor as Advisor
 from crystalperf.query.diagnose.advisor import Job as Job
 from crystalperf.query.diagnose.advisor import Setup as Setup
@@ -44,7 +45,7 @@ from crystalperf.query.trace.vocabulary import plural as plural
 from crystalperf.query.trace.vocabulary import with_article as with_article
 
 
-@dataclass(frozen=True)
+@frozen
 class Framework:
     """A framework in four parts; only the reader is required."""
 

@@ -5,9 +5,9 @@ A framework on the JVM adds its own: `annotate = jvm.roles({"task": (r"org\\.acm
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks import Role
 
 _PATTERNS: dict[Role, tuple[str, ...]] = {
@@ -54,7 +54,7 @@ def roles(own: Mapping[Role, tuple[str, ...]]) -> Callable[[str, str], Role | No
     """
     names = dict.fromkeys([*_PATTERNS, *own])
     patterns = {role: (*own.get(role, ()), *_PATTERNS.get(role, ())) for role in names}
-    tried = [(role, re.compile("|".join(each))) for role, each in patterns.items() if each]
+    tried = [(role, regex("|".join(each))) for role, each in patterns.items() if each]
 
     def role(class_name: str, method: str) -> Role | None:
         name = f"{class_name}.{method}"

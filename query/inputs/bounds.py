@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import lru_cache
 
 from crystalperf.indexes.errors import InputError, SettingError
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.trace.records import Problems
 
 VARIABLE = "CRYSTALPERF_INPUT_BOUNDS"
@@ -41,7 +42,7 @@ MOST_VALUES = 1 << 22
 _ALWAYS_DECODED_BYTES = 4 << 20
 
 
-@dataclass(frozen=True)
+@frozen
 class Bounds:
     """The bounds of one file."""
 

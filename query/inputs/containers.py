@@ -38,6 +38,7 @@ import zstandard
 
 from crystalperf.indexes.errors import CrystalPerfError, InputError, Remedy
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query.inputs.bounds import PIECE_BYTES, BoundReached, DamagedStream, Meter, note
 from crystalperf.query.trace.records import Problem, Problems, as_text
 
@@ -73,7 +74,7 @@ _ZIP_ERRORS = (
 ZIP_MAGIC = b"PK\x03\x04"
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _LZ4_MAGIC = b"LZ4Block"
-_ZSTD_SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
+_ZSTD_SKIPPABLE = regex(rb"[\x50-\x5f]\x2a\x4d\x18")
 
 
 @frozen

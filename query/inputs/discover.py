@@ -6,14 +6,14 @@ Every file is recognised by its content, never by its name: recordings here, log
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from crystalperf.indexes import store
 from crystalperf.indexes.errors import CrystalPerfError, InputError, Remedy
+from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query.inputs.containers import (
     MAX_MEMBERS,
     ZIP_MAGIC,
@@ -48,7 +48,7 @@ from crystalperf.query.trace.vocabulary import either
 Kind = SampleKind | Literal["log", "zip", "tar", "empty", "unknown"]
 
 _MAX_FILES = MAX_MEMBERS
-_COLLAPSED_LINE = re.compile(r".+\S \d+(\.\d+)?\r?")
+_COLLAPSED_LINE = regex(r".+\S \d+(\.\d+)?\r?")
 _COMMENT = "#"
 """Start of the lines with which Austin and others describe a recording, before its stacks."""
 
@@ -63,7 +63,7 @@ class NotALogError(UnusableFileError):
     """The same, and nothing shows that it was meant to be one."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Found:
     """One file, or member of an archive, and its kind by its head; a log has its framework."""
 

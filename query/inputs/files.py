@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, get_args
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.inputs.containers import LogFile, Part, head
 from crystalperf.query.trace.records import Problem
 
@@ -13,7 +14,7 @@ HEAD_BYTES = 64 << 10
 DEEPER_HEAD_BYTES = 8 << 20  # the run's id may follow some hundred KB of its configuration
 
 
-@dataclass(frozen=True)
+@frozen
 class Head:
     """The first HEAD_BYTES of one file, or member of a zip; `text` is decompressed."""
 
@@ -28,7 +29,7 @@ class Head:
         return self.text if len(self.text) < HEAD_BYTES else head(self.part, DEEPER_HEAD_BYTES)
 
 
-@dataclass(frozen=True)
+@frozen
 class LogPart:
     """A file that a framework recognised as a log, or as a part of one.
 
@@ -47,7 +48,7 @@ class LogPart:
     facts: Mapping[str, int | None] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class Application:
     """One attempt of one application, and its log.  `started_at_ms` is Unix time, None if unknown."""
 
@@ -64,7 +65,7 @@ SampleKind = Literal["jfr", "collapsed", "pprof", "speedscope", "perf script", "
 SAMPLE_KINDS: tuple[SampleKind, ...] = get_args(SampleKind)
 
 
-@dataclass(frozen=True)
+@frozen
 class SampleFile:
     """A recording of stack samples."""
 
@@ -72,7 +73,7 @@ class SampleFile:
     kind: SampleKind
 
 
-@dataclass(frozen=True)
+@frozen
 class Inputs:
     """Applications, the newest attempt of each first; recordings in order of their names; problems of discovery."""
 

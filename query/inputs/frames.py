@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.trace.records import Columns
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ process      delegates work to another process of the same machine; a thread tha
 """
 
 
-@dataclass(frozen=True)
+@frozen
 class OperatorFrame:
     """The operator of a frame or of a plan's node.
 
@@ -40,7 +40,7 @@ class OperatorFrame:
     weak: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Operators:
     """How a framework's time is attributed to the operators of its plans.
 
@@ -52,7 +52,7 @@ class Operators:
     times: Callable[[duckdb.DuckDBPyConnection, tuple[str, ...], bool], Columns]
 
 
-@dataclass(frozen=True)
+@frozen
 class Names:
     """How names in a framework's frames differ from those of its sources.
 
@@ -66,7 +66,7 @@ class Names:
     python: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Frames:
     """How to interpret the stack frames of a framework's processes, and which process a recording is of."""
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 
 _COLLAPSED = "convert it to collapsed stacks with {}"
 _AGAIN = "record again with JFR output or as collapsed stacks"
@@ -27,7 +29,7 @@ _MAX_LINES = 40
 _MAX_FIELDS = 2_000
 
 
-@dataclass(frozen=True)
+@frozen
 class Foreign:
     """A kind of file: its description after 'is', advice to the user if there is any, and its test."""
 
@@ -55,7 +57,7 @@ def _magic(*starts: bytes, at: int = 0) -> Callable[[bytes], bool]:
     return lambda text: any(text[at : at + len(start)] == start for start in starts)
 
 
-_JSON = re.compile(rb'\s*(?:\{|\[\s*(?:[\[{"\]]|-?\d[\d.eE+-]*\s*[,\]]))')
+_JSON = regex(rb'\s*(?:\{|\[\s*(?:[\[{"\]]|-?\d[\d.eE+-]*\s*[,\]]))')
 
 
 def begins_json(text: bytes) -> bool:
@@ -65,10 +67,10 @@ def begins_json(text: bytes) -> bool:
 
 def _has(*patterns: bytes, json: bool = False) -> Callable[[bytes], bool]:
     """A test: all patterns are in the text, which for `json` begins like JSON."""
-    compiled = [re.compile(each) for each in patterns]
+    tests = [regex(each) for each in patterns]
 
     def known(text: bytes) -> bool:
-        return (not json or begins_json(text)) and all(each.search(text) for each in compiled)
+        return (not json or begins_json(text)) and all(each.search(text) for each in tests)
 
     return known
 
@@ -89,7 +91,7 @@ def _lines(text: bytes) -> list[bytes]:
 
 _LEVEL = rb"(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE)\b"
 _TIME = rb"[\d\[(][\d\-/:., TZ+\])]{7,40}"
-_LOG_LINE = re.compile(_TIME + rb"[^\n]{0,60}?\b" + _LEVEL + rb"|\[?" + _LEVEL + rb"[ :\]]{0,9}" + _TIME)
+_LOG_LINE = regex(_TIME + rb"[^\n]{0,60}?\b" + _LEVEL + rb"|\[?" + _LEVEL + rb"[ :\]]{0,9}" + _TIME)
 
 
 def _words(text: bytes) -> bool:

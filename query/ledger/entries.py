@@ -6,8 +6,10 @@ An entry is a line of JSON.  A field of a later version is ignored, so an entry 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from crystalperf.indexes.frozen import frozen
 
 By = Literal["analyze", "predict", "profile", "compare", "ledger"]
 """The command that wrote an entry."""
@@ -19,7 +21,7 @@ Job = tuple[str, str, str]
 """Identifies a job: framework, name of the application, hash of its plans."""
 
 
-@dataclass(frozen=True)
+@frozen
 class RunFacts:
     """A run as its log records it.
 
@@ -59,7 +61,7 @@ class RunFacts:
         return self.scopes.get(scope)
 
 
-@dataclass(frozen=True)
+@frozen
 class Predicted:
     """A prediction for a scope of the run.
 
@@ -80,7 +82,7 @@ class Predicted:
     reruns: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Change:
     """A recommended value of a setting, as its configuration has it; `bytes` is both values as an amount of data."""
 
@@ -90,7 +92,7 @@ class Change:
     after_bytes: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Recommended:
     """A recommendation: its sentence, lines to paste, and the saving that it claimed, ms.
 
@@ -106,7 +108,7 @@ class Recommended:
     basis: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Entry:
     """A run that a command read at `at_ms` (Unix time), and the answers about it."""
 

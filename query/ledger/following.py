@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query.compare.noise import difference, kind_of
 from crystalperf.query.diagnose.comparer import Effect
 from crystalperf.query.execution.scenario import size_of
@@ -16,7 +16,7 @@ from crystalperf.query.ledger.matching import KnownRun, is_later, same_input
 from crystalperf.query.ledger.moments import moment
 from crystalperf.query.results.ledger import Followed, Status
 
-_AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)")
+_AMOUNT = regex(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)")
 
 _CHANGED: tuple[tuple[str, Effect], ...] = (
     ("workers", "slots"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from crystalperf.indexes.errors import NoAnswerError
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 
 if TYPE_CHECKING:
     from crystalperf.query.run import Run
@@ -25,8 +25,8 @@ _STACKS = """
     ORDER BY stack_id
 """
 
-_LINE = re.compile(r":\d+$")
-_MADE = re.compile(r"\$?\$anonfun\$|\$\$anon\$\d+|\$\d+(?=$|\.)|\$lambda\$|\$+$")
+_LINE = regex(r":\d+$")
+_MADE = regex(r"\$?\$anonfun\$|\$\$anon\$\d+|\$\d+(?=$|\.)|\$lambda\$|\$+$")
 """Parts of names that compilers generate: for closures and anonymous classes."""
 
 

@@ -15,6 +15,7 @@ from itertools import islice
 
 from crystalperf.indexes import resources
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.lookup.hot import Heat
 
@@ -26,10 +27,10 @@ MIN_CONFIDENCE = 0.6
 
 _TYPE = r"([A-Z]\w*)(?:[<\[][^=;{}()\n]{0,80}[>\]])?"
 
-_DECLARED = re.compile(rf"\s*:\s*{_TYPE}")
-_MADE = re.compile(rf"\s*=\s*(?:new\s+)?{_TYPE}\s*\(")
-_TYPED = re.compile(rf"\b{_TYPE}\s+$")
-_ENDS = re.compile(r"\s*[=;,)]")
+_DECLARED = regex(rf"\s*:\s*{_TYPE}")
+_MADE = regex(rf"\s*=\s*(?:new\s+)?{_TYPE}\s*\(")
+_TYPED = regex(rf"\b{_TYPE}\s+$")
+_ENDS = regex(r"\s*[=;,)]")
 
 NEAR = 120
 """Characters before and after a name in which to look for its declaration."""

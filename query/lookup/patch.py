@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 
 MAX_BYTES = 64 << 20
 """Maximum size of a change."""
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK = regex(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 @frozen

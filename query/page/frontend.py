@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from crystalperf.indexes.errors import Remedy
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.results.answers import NextStep
 
 
@@ -13,7 +13,7 @@ def _alone(sentence: str, remedy: Remedy | None) -> str:
     return sentence
 
 
-@dataclass(frozen=True)
+@frozen
 class Frontend:
     """How an interface words what a user can do.
 

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import Resource
 from crystalperf.query.execution.evidence import Evidence
 from crystalperf.query.execution.scenario import Scenario
@@ -31,7 +31,7 @@ MAX_APART = 3.0
 SOURCES = ("replay", "repetition", "samples", "labels", "model", "physics")
 
 
-@dataclass(frozen=True)
+@frozen
 class Calibration:
     """Errors that cannot be computed from one run; standard deviations of log runtimes.
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from typing import Literal
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.execution.execution import Execution
 
 RunKind = Literal["batch", "training", "stream"]
 
 
-@dataclass(frozen=True)
+@frozen
 class SustainedRate:
     """The highest rate of a stream that a predictor gives, records per second of all sources, and the id of the
     station that limits it."""
@@ -20,7 +20,7 @@ class SustainedRate:
     limit: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Predictor:
     """A model by name.
 

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import CPU, with_other
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.results.assumptions import Assumption, TimeImputed
@@ -41,7 +42,7 @@ REMOTE_LOCALITIES = "far"
 wait, for which the run itself is better evidence."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Prior:
     """Resources of the unknown time of recorded runs, (resources + 1,) shares that sum to 1.
 

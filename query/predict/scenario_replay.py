@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import CPU, NET, Resource
 from crystalperf.query.execution.execution import Execution, policy_of
 from crystalperf.query.execution.scenario import SPLIT, TASKS, Scenario
@@ -52,7 +53,7 @@ from crystalperf.query.simulate.waves import sequential_limits
 ENDS: tuple[Literal["best"], Literal["worst"]] = ("best", "worst")
 
 
-@dataclass(frozen=True)
+@frozen
 class SharedBaseline(Baseline):
     """The baseline of all predictions for a scope, with further inputs that only some of them need."""
 
@@ -90,7 +91,7 @@ class Answer(NamedTuple):
         return self.fixed_point.replayed
 
 
-@dataclass(frozen=True)
+@frozen
 class PredictionRequest:
     """A prediction request: a scope, a scenario, and the scope's baseline `base`; `replans` as in predict()."""
 

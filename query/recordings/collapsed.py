@@ -9,17 +9,16 @@ unit of its counts.
 
 from __future__ import annotations
 
-import re
-
 from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.regex import regex
 from crystalperf.query.inputs.containers import LogFile, Part, batches
 from crystalperf.query.recordings import flame_graph
 from crystalperf.query.recordings.own_export import without_resource
 from crystalperf.query.recordings.stacktable import MAX_FRAMES, Collapsed, StackTable, frame_of
 from crystalperf.query.trace.records import Problems
 
-_LINE = re.compile(rb"(.+\S)[ \t](\d{1,18})(?:\.\d+)?\r?")
-_THREAD = re.compile(r"\[.* tid=\d+\]|\[.*\]|.*-\d+/\d+|process \d+:.*|thread \(\w+\).*")
+_LINE = regex(rb"(.+\S)[ \t](\d{1,18})(?:\.\d+)?\r?")
+_THREAD = regex(r"\[.* tid=\d+\]|\[.*\]|.*-\d+/\d+|process \d+:.*|thread \(\w+\).*")
 """A frame at the root that names a thread, a process or a stage."""
 
 

@@ -8,16 +8,16 @@ The value of a node is its number of samples, those of its children included.  N
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.regex import regex
 from crystalperf.query.inputs.containers import Part, head, pieces
 from crystalperf.query.trace.records import Problems
 
-_BEGIN = re.compile(rb'\s*\{\s*"(?:endTimestamp"\s*:\s*-?\d+\s*,\s*"data|data)"\s*:\s*\{\s*"name"\s*:\s*"root"')
+_BEGIN = regex(rb'\s*\{\s*"(?:endTimestamp"\s*:\s*-?\d+\s*,\s*"data|data)"\s*:\s*\{\s*"name"\s*:\s*"root"')
 _MAX_BYTES = 64 << 20
 _MAX_DEPTH = 2048
 

@@ -13,23 +13,23 @@ so its memory is that at the function's start.  https://pypi.org/project/memory-
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query.recordings.whole import content
 from crystalperf.query.trace.records import Problems
 
 _MIB = float(2**20)
 _FILE = "Filename: "
-_BEGINNING = re.compile(
+_BEGINNING = regex(
     rb"\s{0,99}Filename: [^\n]{1,4096}\r?\n\s{0,99}Line #\s{1,9}Mem usage\s{1,9}Increment\s{1,9}Occurrences"
 )
-_LINE = re.compile(
+_LINE = regex(
     r"\s{0,9}(\d{1,9})\s{1,99}(-?\d{1,12}\.\d{1,6}) MiB\s{1,99}(-?\d{1,12}\.\d{1,6}) MiB\s{1,99}(\d{1,12})(?:\s.*)?"
 )
-_FUNCTION = re.compile(r"\s{0,9}\d{1,9}[\s\d.+-]{1,99}(?:MiB[\s\d.+-]{1,99}){0,2}(?:async )?def (\w{1,200})\(")
+_FUNCTION = regex(r"\s{0,9}\d{1,9}[\s\d.+-]{1,99}(?:MiB[\s\d.+-]{1,99}){0,2}(?:async )?def (\w{1,200})\(")
 """A line with the head of the function; after a decorator, it is not measured."""
 _MAX_LINES = 1_000_000
 

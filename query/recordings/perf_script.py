@@ -15,21 +15,23 @@ from itertools import pairwise
 import numpy as np
 
 from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.regex import regex
 from crystalperf.query.inputs.containers import LogFile, Part, batches
 from crystalperf.query.recordings import jfr
 from crystalperf.query.recordings.stacktable import MAX_FRAMES, Collapsed, Frame, StackTable, TimedSample, frame_of
+from crystalperf.query.trace.arrays import median
 from crystalperf.query.trace.records import Problems
 
-_SAMPLE = re.compile(
+_SAMPLE = regex(
     rb"(?P<comm>\S.{0,60}?)\s{1,40}(?P<pid>\d{1,10})(?:/(?P<tid>\d{1,10}))?\s{1,40}(?:\[\d{1,5}\]\s{1,40})?"
     rb"(?:(?P<seconds>\d{1,12})\.(?P<fraction>\d{1,9}):\s{1,40})?(?:(?P<period>\d{1,18})\s{1,40})?"
     rb"(?P<event>[^\s:]\S{0,200}):\s*"
 )
-_FRAME = re.compile(rb"\s*[0-9a-f]{1,16} (?P<symbol>\S.{0,4000}?) \((?P<file>[^()]{0,1000})\)\s*")
-_OFFSET = re.compile(r"\+0x[0-9a-f]{1,16}$")
-_MAPPED = re.compile(r"L([\w/$.]+);::([^\s(]+).*")
+_FRAME = regex(rb"\s*[0-9a-f]{1,16} (?P<symbol>\S.{0,4000}?) \((?P<file>[^()]{0,1000})\)\s*")
+_OFFSET = regex(r"\+0x[0-9a-f]{1,16}$")
+_MAPPED = regex(r"L([\w/$.]+);::([^\s(]+).*")
 """A method as perf-map-agent writes it: `Ljava/util/HashMap;::get`."""
-_EXTERNAL = re.compile(r"(?:[\w.$\[\]]+ )?([\w.$/]+)\.([\w$<>]+)\([^()]*\)")
+_EXTERNAL = regex(r"(?:[\w.$\[\]]+ )?([\w.$/]+)\.([\w$<>]+)\([^()]*\)")
 """A method as the JVM's own map writes it: `java.lang.Object java.util.HashMap.get(java.lang.Object)`."""
 _UNIX_S = 1_000_000_000
 _MAX_PERIOD_NS = 10_000_000_000
@@ -129,7 +131,7 @@ class _Reader:
             by_thread.setdefault(each.thread, []).append(each.time_ns)
         gaps = np.concatenate([np.empty(0), *(np.diff(np.sort(times)) for times in by_thread.values())])
         gaps = gaps[gaps > 0]
-        usual = int(np.median(gaps)) if len(gaps) else 10_000_000
+        usual = int(median(gaps)) if len(gaps) else 10_000_000
         usual = min(usual, _MAX_PERIOD_NS)
         return [
             each if each.weight_ns > 0 else TimedSample(each.time_ns, each.thread, each.stack, usual)

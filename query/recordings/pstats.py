@@ -8,15 +8,15 @@ time with callees, callers), times in seconds.  https://docs.python.org/3/librar
 from __future__ import annotations
 
 import math
-import re
 import struct
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query.recordings.whole import content
 from crystalperf.query.trace.records import Problems
 
-_BEGINNING = re.compile(rb"[\x7b\xfb][\x29\xa9]\x03[\x41\x5a\x61\x74\x75\x7a\xc1\xda\xe1\xf4\xf5\xfa]")
+_BEGINNING = regex(rb"[\x7b\xfb][\x29\xa9]\x03[\x41\x5a\x61\x74\x75\x7a\xc1\xda\xe1\xf4\xf5\xfa]")
 """A dictionary whose first key is a tuple of three that begins with a text."""
 _REFERENCED = 0x80
 _MAX_DEPTH = 8

@@ -7,13 +7,13 @@ each profile is a thread.  https://www.speedscope.app/file-format-schema.json
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
 import numpy as np
 
 from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.regex import regex
 from crystalperf.query.recordings import jfr
 from crystalperf.query.recordings.own_export import is_resource_frame
 from crystalperf.query.recordings.stacktable import Collapsed, Frame, SampledThread, StackTable, TimedSample, frame_of
@@ -23,10 +23,10 @@ from crystalperf.query.trace.records import Problems
 UNIT_NS = {"nanoseconds": 1.0, "microseconds": 1e3, "milliseconds": 1e6, "seconds": 1e9, "none": 1e6}
 """Units of time in ns; a weight of `none`, which counts samples, is read as ms."""
 
-_MARK = re.compile(rb'"\$schema"\s*:\s*"https?://(?:www\.)?speedscope\.app/file-format-schema\.json"')
+_MARK = regex(rb'"\$schema"\s*:\s*"https?://(?:www\.)?speedscope\.app/file-format-schema\.json"')
 _UNIX_NS, _LAST_NS = 1e18, 4e18
 """Times between these are Unix times: from 2001 to 2096."""
-_LABEL = re.compile(r"\[.*\]")
+_LABEL = regex(r"\[.*\]")
 _MAX_LINE = 2**31 - 1
 
 

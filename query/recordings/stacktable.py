@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,9 +10,11 @@ import numpy as np
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query.recordings import jfr
 from crystalperf.query.recordings.jfr.merge import Merged
 from crystalperf.query.recordings.jfr.model import CPU, WALL, ProblemLog
+from crystalperf.query.trace.arrays import median
 from crystalperf.query.trace.records import Floats, Ints
 
 MAX_FRAMES = 2048
@@ -25,13 +26,13 @@ MAX_FRAMES_IN_ALL = 50_000_000
 Frame = tuple[str, str, int]
 """Class, method and line; the class is empty for native functions, the line 0 if unknown."""
 
-_NOTES = re.compile(r"(@\d+)?(_\[[a-z0-9]\])*$")
-_LINE_NUMBER = re.compile(r":(\d{1,7})$")
-_CLASS = re.compile(r"[\w$.+/-]*[\w$]")
-_METHOD = re.compile(r"[^\W\d][\w$-]*|\$[\w$-]*|<(?:cl)?init>")
-_PYTHON = re.compile(r"(\S[^;()]*) \(([^();]+\.pyx?|<frozen [\w.]+>)(?::(\d{1,7}))?\)")
-_BLOCKING_CALL = re.compile(r"futex|wait|poll|select|recv|accept|connect|sleep|lll_lock")
-_BLOCKING_JAVA = re.compile(
+_NOTES = regex(r"(@\d+)?(_\[[a-z0-9]\])*$")
+_LINE_NUMBER = regex(r":(\d{1,7})$")
+_CLASS = regex(r"[\w$.+/-]*[\w$]")
+_METHOD = regex(r"[^\W\d][\w$-]*|\$[\w$-]*|<(?:cl)?init>")
+_PYTHON = regex(r"(\S[^;()]*) \(([^();]+\.pyx?|<frozen [\w.]+>)(?::(\d{1,7}))?\)")
+_BLOCKING_CALL = regex(r"futex|wait|poll|select|recv|accept|connect|sleep|lll_lock")
+_BLOCKING_JAVA = regex(
     r"java\.lang\.(Object\.wait|Thread\.sleep)|(sun|jdk\.internal)\.misc\.Unsafe\.park|sun\.nio\.ch\.|java\.net\."
     r"|java\.io\.(FileInputStream|FileOutputStream|RandomAccessFile)\."
 )
@@ -128,7 +129,7 @@ class StackTable:
                 period_ns=weight_ns,
                 state_names=("STATE_SLEEPING", "STATE_RUNNABLE"),
             ),
-            periods_ns={jfr.SAMPLE_KINDS[kind]: int(np.median(weight_ns))} if count else {},
+            periods_ns={jfr.SAMPLE_KINDS[kind]: int(median(weight_ns))} if count else {},
         )
 
     def _recording(self) -> jfr.Recording:

@@ -8,7 +8,7 @@ vocabulary of the run's framework.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from crystalperf.indexes.errors import Remedy
@@ -437,7 +437,7 @@ class NamedPart:
         return sum(self.resource_ms.values())
 
 
-@dataclass(frozen=True, repr=False)
+@frozen
 class Debug(Tabular):
     """The diagnosis of a scope: where its time went.
 
@@ -455,6 +455,8 @@ class Debug(Tabular):
     `efficiency` is what operators reached on devices, longest first.  `framework` is the framework's name, and
     `resources` are those of the run, for sentences (`words`).
     """
+
+    __repr__ = Tabular.__repr__
 
     scope: str
     measure: str
@@ -530,7 +532,7 @@ class RerunCorrection:
     interval_ms: tuple[float, float]
 
 
-@dataclass(frozen=True, repr=False)
+@frozen
 class Prediction(Tabular):
     """The prediction of a scope's runtime in a scenario.
 
@@ -546,6 +548,8 @@ class Prediction(Tabular):
     For a stream, times are those of one record; `stream` has the rates,
     which are predicted even if times are refused.
     """
+
+    __repr__ = Tabular.__repr__
 
     scope: str
     measure: str
@@ -599,7 +603,7 @@ class Prediction(Tabular):
         return self.predicted_ms is not None or (self.stream is not None and self.stream.max_per_s is not None)
 
 
-@dataclass(frozen=True)
+@frozen
 class LabError:
     """The absolute errors of a predictor in the lab, on runs of the framework that differ in the same setting.
 
@@ -613,7 +617,7 @@ class LabError:
     p90_ratio: float
 
 
-@dataclass(frozen=True)
+@frozen
 class NamedPrediction:
     """A predictor by its name, the publication that it is from, its prediction, and its errors in the lab, None if
     the lab has none for such a change."""
@@ -624,7 +628,7 @@ class NamedPrediction:
     lab: LabError | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Predictions:
     """The predictions of all predictors for one scenario, CrystalPerf's own first; `runtime_ms` is as recorded.
 
@@ -639,7 +643,7 @@ class Predictions:
     words: Words = field(default_factory=Words)
 
 
-@dataclass(frozen=True, repr=False)
+@frozen
 class Sweep(Tabular):
     """One prediction per listed value, in the order given.
 
@@ -867,13 +871,15 @@ class NextStep:
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, repr=False)
+@frozen
 class Verdict(Tabular):
     """The verdict on a run: its bottleneck, its diagnosis, what-ifs, recommendations, and the next step.
 
     `replayed_ms` is the model's runtime of the baseline.  `best` is the doubling that helps most, None if none helps
     noticeably.  `run` is the run file.
     """
+
+    __repr__ = Tabular.__repr__
 
     run: str
     header: Header

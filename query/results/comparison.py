@@ -7,7 +7,7 @@ are ms, and a part's `ms` is positive if it makes the runs after longer.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from crystalperf.indexes.frozen import frozen
@@ -426,7 +426,7 @@ class PausesLeftOut(NotCompared):
     after_ms: float
 
 
-@dataclass(frozen=True, repr=False)
+@frozen
 class Comparison(Tabular):
     """Whether the runs after took longer than those before, and where the difference comes from.
 
@@ -437,6 +437,8 @@ class Comparison(Tabular):
     streams; then times are of a record or a batch (StreamComparison.measure), and there are no `stages`.
     `functions` are those whose sampled time changed most, the largest change first; empty if a side has no samples.
     """
+
+    __repr__ = Tabular.__repr__
 
     before: Side
     after: Side

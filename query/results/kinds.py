@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
+
+from crystalperf.indexes.frozen import frozen
 
 Basis = Literal["measured", "modelled", "guessed"]
 """The basis of a figure: how it is known.
@@ -24,7 +25,7 @@ record    one more recording
 """
 
 
-@dataclass(frozen=True)
+@frozen
 class Kind:
     """A value of one kind of a closed set.  Subclasses set `kind`, its key in JSON, the same in every version."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import Resource
 from crystalperf.query.trace.vocabulary import Vocabulary
 
 
-@dataclass(frozen=True)
+@frozen
 class Words:
     """The context of a run that a sentence needs besides its value.
 

@@ -17,11 +17,13 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
+from crystalperf.indexes.regex import regex
+
 Kind = Literal["application", "host", "user", "path", "table"]
 
 LITERAL = "…"
 
-_CALLED = re.compile(r"(?:application|host|user|path|table)-\d+")
+_CALLED = regex(r"(?:application|host|user|path|table)-\d+")
 _SHORTEST = 3
 """Minimum characters of a name to replace it in all texts; shorter ones are replaced only at known positions."""
 
@@ -30,30 +32,28 @@ _MAX_TIMES = 20
 
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})
 _ENDS = r"[^\s'\"`,;()\[\]{}<>|…]"  # characters of a path
-_URL = re.compile(rf"\b([A-Za-z][A-Za-z0-9+.-]{{0,20}}:/{{1,3}})({_ENDS}+)")
-_PATH = re.compile(rf"(?<![\w/.…:-])(/{_ENDS}*\w{_ENDS}*)")
-_DRIVE = re.compile(rf"(?<!\w)([A-Za-z]:\\{_ENDS}+)")
-_LINE = re.compile(r"(?::\d+)+$")
-_HOME = re.compile(r"/(?:home|Users|user)/([\w.-]+)")
-_USER = re.compile(r"(?<![\w.])(user(?:[._-]?name)?\s?[=:]\s?)([\w.@-]+)", re.IGNORECASE)
-_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_ADDRESS = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])")
-_HOST_PORT = re.compile(r"(?<![\w.$/-])([a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+)(?=:\d{2,5}\b)")
-_CODE = re.compile(r"\.(?:scala|java|py|kt|sql|r|cpp|cc|js|ts|go|rs)$")
-_STATEMENT = re.compile(
-    r"^\W*(?:select|insert|create|with|merge|update|delete|drop|alter|refresh|cache|analyze)\b", re.I
-)
+_URL = regex(rf"\b([A-Za-z][A-Za-z0-9+.-]{{0,20}}:/{{1,3}})({_ENDS}+)")
+_PATH = regex(rf"(?<![\w/.…:-])(/{_ENDS}*\w{_ENDS}*)")
+_DRIVE = regex(rf"(?<!\w)([A-Za-z]:\\{_ENDS}+)")
+_LINE = regex(r"(?::\d+)+$")
+_HOME = regex(r"/(?:home|Users|user)/([\w.-]+)")
+_USER = regex(r"(?<![\w.])(user(?:[._-]?name)?\s?[=:]\s?)([\w.@-]+)", re.IGNORECASE)
+_MAIL = regex(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_ADDRESS = regex(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])")
+_HOST_PORT = regex(r"(?<![\w.$/-])([a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+)(?=:\d{2,5}\b)")
+_CODE = regex(r"\.(?:scala|java|py|kt|sql|r|cpp|cc|js|ts|go|rs)$")
+_STATEMENT = regex(r"^\W*(?:select|insert|create|with|merge|update|delete|drop|alter|refresh|cache|analyze)\b", re.I)
 _WORD = r"(?:`[^`]+`|\"[^\"]+\"|[\w$-]+)"
-_TABLE = re.compile(
+_TABLE = regex(
     r"\b(?:from|join|into|update|table|view|overwrite|database|schema|using)\s+(?:if\s+(?:not\s+)?exists\s+)?"
     rf"(?P<table>{_WORD}(?:\.{_WORD})*)",
     re.IGNORECASE,
 )
 _NO_TABLE = frozenset({"select", "values", "directory", "if", "lateral", "unnest", "the", "a"})
-_QUOTED = re.compile(r"(?<![\w'\"…])(?:'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\")(?!\w)")
+_QUOTED = regex(r"(?<![\w'\"…])(?:'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\")(?!\w)")
 _NUMBER = r"(-?\d[\w.:+-]*)(?![\w#(])"
-_COMPARED = re.compile(rf"((?:[<>]=?|!=|\s=)\s?){_NUMBER}")  # but not plan_id=334
-_IN_STATEMENT = re.compile(rf"([<>=]\s?|\b(?:between|and|limit|like|in\s?\()\s?|,\s?){_NUMBER}", re.IGNORECASE)
+_COMPARED = regex(rf"((?:[<>]=?|!=|\s=)\s?){_NUMBER}")  # but not plan_id=334
+_IN_STATEMENT = regex(rf"([<>=]\s?|\b(?:between|and|limit|like|in\s?\()\s?|,\s?){_NUMBER}", re.IGNORECASE)
 
 
 class Pseudonyms:

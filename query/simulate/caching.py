@@ -11,7 +11,7 @@ from crystalperf.query.execution.dag import AT_HOME, ELSEWHERE
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.results.refusals import CacheFull, CacheTooSmall, Refusal
-from crystalperf.query.trace.arrays import members, safe_divide
+from crystalperf.query.trace.arrays import median, members, safe_divide
 from crystalperf.query.trace.records import Floats
 
 QUICKEST = 0.25
@@ -105,7 +105,7 @@ def kept_bytes(execution: Execution) -> float:
     A stage may read the same data twice, so the maximum may be more than the size of the cache.
     """
     kept = np.bincount(execution.tasks.stage, execution.volumes.cached, len(execution.dag.stages))
-    return float(np.median(kept[kept > 0])) if kept.any() else 0.0
+    return median(kept[kept > 0]) if kept.any() else 0.0
 
 
 def cache_refusal(execution: Execution, scenario: Scenario) -> Refusal | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.execution.dag import ANYWHERE, AT_HOME, ELSEWHERE, Tasks
 from crystalperf.query.execution.execution import Execution
@@ -44,7 +45,7 @@ SLOW, LONGEST_STEP = 0.5, 6.0
 that step."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Baseline:
     """The baseline: the recorded tasks replayed on the recorded slots."""
 
@@ -59,7 +60,7 @@ class Baseline:
     """The warm-up cost of the first tasks on a worker; None without warm-up (cold())."""
 
 
-@dataclass(frozen=True)
+@frozen
 class FixedPoint:
     """A replay, and the parts of its tasks' time by resource, (tasks, resources + 1); rows sum to durations.
 

@@ -12,7 +12,7 @@ from crystalperf.indexes.resources import CPU
 from crystalperf.query.execution.dag import AT_HOME, Tasks
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.volumes import Volumes
-from crystalperf.query.trace.arrays import before_any, members, safe_divide
+from crystalperf.query.trace.arrays import before_any, median, members, safe_divide
 from crystalperf.query.trace.records import Floats, Ints
 
 MAX_FIXED = 0.8
@@ -41,7 +41,7 @@ def with_tasks(
     overhead_ms, later = np.minimum(volumes.overhead_ms, duration), np.ones(len(tasks), dtype=bool)
     if execution.is_first_scope:  # workers that had run nothing before
         later = ~before_any(tasks.worker + 1, tasks.launch_ms, tasks.finish_ms)
-    usual_later_ms = np.median(overhead_ms[later]) if later.any() else None
+    usual_later_ms = median(overhead_ms[later]) if later.any() else None
     divisible = on_cpu * (1 - constant) * (1 - per_task)
     columns = {name: getattr(volumes, name) for name in Volumes.__dataclass_fields__}
     rows_of = members(tasks.stage, len(execution.dag.stages))
@@ -53,9 +53,9 @@ def with_tasks(
         edges = np.arange(counts[number] + 1) / counts[number] * len(rows)
         own_later = rows[later[rows]]
         if len(own_later):
-            usual_ms = np.median(overhead_ms[own_later])
+            usual_ms = median(overhead_ms[own_later])
         else:
-            usual_ms = np.median(overhead_ms[rows]) if usual_later_ms is None else usual_later_ms
+            usual_ms = median(overhead_ms[rows]) if usual_later_ms is None else usual_later_ms
         overhead_share = safe_divide(np.minimum(overhead_ms[rows], usual_ms), duration[rows])[:, None]
         work = tasks.parts_ms[rows] * (1 - overhead_share)
         fixed = (tasks.parts_ms[rows] * overhead_share).mean(axis=0)

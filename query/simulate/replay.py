@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.execution.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Tasks
 from crystalperf.query.execution.scheduling import FIRST_COME, LongestFirst, Policy, Waiting, by_rank
 from crystalperf.query.execution.slots import Slots
@@ -32,7 +33,7 @@ class NoWorkerLeftError(RefusedError):
         super().__init__(NoWorkerLeft())
 
 
-@dataclass(frozen=True)
+@frozen
 class Replayed:
     """The schedule of a replay: times of tasks and nodes, ms, and slots.  Task arrays are aligned with the tasks."""
 

@@ -14,12 +14,13 @@ never more than the recorded time on the device.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import DISK, NET, Resource
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import Scenario
@@ -42,7 +43,7 @@ ROUNDS = 4
 """Maximum iterations until transfers and their concurrency in the recorded run agree."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Physics:
     """The terms of the model; the bounds of an interval are replays with other terms than the point estimate.
 
@@ -84,7 +85,7 @@ MODEL = Physics()
 PAPER = Physics(bytes=False)
 
 
-@dataclass(frozen=True)
+@frozen
 class Transfer:
     """The transfer of each task's bytes over the device of a resource.
 
@@ -102,7 +103,7 @@ class Transfer:
     """Measured waits within the recorded time on the device: they show how much of the transfer was hidden."""
 
 
-@dataclass(frozen=True)
+@frozen
 class RecordedTransfer:
     """A transfer in the recorded run, (tasks,) each: its concurrency, its time under that contention, exposed time,
     hidden time, the task's other time, and the share of that which overlaps with the transfer; times in ms."""

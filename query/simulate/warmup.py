@@ -7,16 +7,15 @@ first and later tasks, their times give the cost; otherwise it is that of record
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.execution.dag import Tasks
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.simulate.replay import Replayed
-from crystalperf.query.trace.arrays import before_any, blocks, members, safe_divide
+from crystalperf.query.trace.arrays import before_any, blocks, median, members, safe_divide
 from crystalperf.query.trace.records import Floats, Ints
 
 LATER, FIRST, STARTING = 0, 1, 2
@@ -53,7 +52,7 @@ NOTICED = 0.01
 """Minimum share of task time that moved warm-up changes, from which its uncertainty counts."""
 
 
-@dataclass(frozen=True)
+@frozen
 class FirstTasks:
     """The level of each task, and how many other workers start at about the same time as its own; (tasks,) each.
     `others` is 0 for tasks that are not starting tasks."""
@@ -66,7 +65,7 @@ class FirstTasks:
         return FirstTasks(self.level[rows], self.others[rows])
 
 
-@dataclass(frozen=True)
+@frozen
 class WarmupCost:
     """Warm-up cost by level and stage, (3, stages): `more_ms` of extra time, at most `most` times a later task's time.
 
@@ -104,7 +103,7 @@ class WarmupCost:
         return found
 
 
-@dataclass(frozen=True)
+@frozen
 class RecordedWarmup:
     """Warm-up of a scenario's tasks on the recorded slots.
 
@@ -184,10 +183,10 @@ def warmup_cost(execution: Execution, base: Replayed, lasting_ms: Floats | None 
     starts, overhead_ms = level == STARTING, execution.volumes.overhead_ms
     unpacks_ms, together_ms, longer_ms = np.zeros(3), 0.0, np.zeros(len(tasks))
     if starts.any() and not starts.all():
-        together_ms = float(np.median(overhead_ms[starts]))
-        longer_ms[starts] = np.maximum(overhead_ms[starts] - np.median(overhead_ms[~starts]), 0.0)
+        together_ms = median(overhead_ms[starts])
+        longer_ms[starts] = np.maximum(overhead_ms[starts] - median(overhead_ms[~starts]), 0.0)
         also_starting = others(level, execution.slots.worker[base.slot], base.launch_ms, together_ms)
-        unpacks_ms[STARTING] = np.median(longer_ms[starts] / (1.0 + SHARED * also_starting[starts]))
+        unpacks_ms[STARTING] = median(longer_ms[starts] / (1.0 + SHARED * also_starting[starts]))
     reads = np.bincount(tasks.stage, reads_files(execution), count) > 0
     if unpacks_ms[STARTING] > 0:
         more[STARTING], most[STARTING] = (np.where(reads, each[STARTING], each[FIRST]) for each in (more, most))
@@ -197,17 +196,17 @@ def warmup_cost(execution: Execution, base: Replayed, lasting_ms: Floats | None 
         starting, first, later = (own[level[own] == each] for each in (STARTING, FIRST, LATER))
         rest = later if len(later) > 1 else first
         if len(starting) and len(rest) > 1:
-            started.append((number, float(np.median(unpacked_ms[starting]) - np.median(unpacked_ms[rest]))))
+            started.append((number, median(unpacked_ms[starting]) - median(unpacked_ms[rest])))
             if min(len(starting), len(later)) >= MEASURED_TASKS and _same(tasks.duration_ms, starting, later):
                 more[FIRST, number] = 0.0  # starting tasks are first ones, too
-        if min(len(first), len(later)) >= MEASURED_TASKS and (one := float(np.median(took_ms[later]))) > 0:
-            usual_ms = float(np.median(tasks.duration_ms[later]))
+        if min(len(first), len(later)) >= MEASURED_TASKS and (one := median(took_ms[later])) > 0:
+            usual_ms = median(tasks.duration_ms[later])
             most[FIRST, number] = max(MEASURED_MOST, more[FIRST, number] / usual_ms)
-            times = float(np.median(took_ms[first])) / one - 1.0
+            times = median(took_ms[first]) / one - 1.0
             more[FIRST, number] = min(max(times, 0.0), most[FIRST, number]) * usual_ms
     for kind in (reads, ~reads):
         if measured := [more_ms for number, more_ms in started if kind[number]]:
-            more[STARTING, kind] = np.median(measured)
+            more[STARTING, kind] = median(measured)
         elif _starts_like_repeats(execution, level, np.flatnonzero(kind)):
             more[STARTING, kind] = more[FIRST, kind] = 0.0
     more[STARTING] = np.maximum(more[STARTING], more[FIRST])
@@ -216,7 +215,7 @@ def warmup_cost(execution: Execution, base: Replayed, lasting_ms: Floats | None 
 
 def _same(length_ms: Floats, some: Ints, others: Ints) -> bool:
     """Whether some tasks took no longer than others, so that nothing shows a warm-up."""
-    return float(np.median(length_ms[some])) <= (1.0 + NOTICED) * float(np.median(length_ms[others]))
+    return median(length_ms[some]) <= (1.0 + NOTICED) * median(length_ms[others])
 
 
 def _starts_like_repeats(execution: Execution, level: Ints, stages: Ints) -> bool:
@@ -234,7 +233,7 @@ def _starts_like_repeats(execution: Execution, level: Ints, stages: Ints) -> boo
         starting, others = alike & (level == STARTING), alike & (level != STARTING)
         if not starting.any():
             continue
-        usual = float(np.median(read[starting]))
+        usual = median(read[starting])
         others &= (read * ALIKE >= usual) & (read <= usual * ALIKE)
         if others.sum() >= MEASURED_TASKS:
             found.append(_same(tasks.duration_ms, np.flatnonzero(starting), np.flatnonzero(others)))

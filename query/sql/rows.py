@@ -6,10 +6,11 @@ Pandas and pyarrow are imported only for a data frame or an Arrow table.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import singledispatch
 from html import escape
 from typing import TYPE_CHECKING, Any
+
+from crystalperf.indexes.frozen import frozen
 
 if TYPE_CHECKING:
     import pandas
@@ -22,7 +23,7 @@ MAX_IN_HTML = 60
 """Maximum rows that a notebook shows."""
 
 
-@dataclass(frozen=True, repr=False)
+@frozen
 class Rows:
     """Rows of an answer: names of the columns, DuckDB's names of their types, and a tuple of values per row.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
+
+from crystalperf.indexes.regex import regex
 
 Batches = Iterator[list[list[Any]]]
 """Batches of rows of values from json_value(), of some MB each."""
@@ -15,7 +16,7 @@ Batches = Iterator[list[list[Any]]]
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 """Prefixes of texts that a spreadsheet takes for a formula, or turns into one."""
 
-_QUOTED = re.compile(r'[",\r\n]')
+_QUOTED = regex(r'[",\r\n]')
 """Characters that require quotes in a cell of CSV; Python's own writer does not quote a lone carriage return."""
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from crystalperf.indexes import Table, resources, tables
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.resources import OTHER
 from crystalperf.query.sql import summed
 from crystalperf.query.statements import computed
@@ -19,7 +20,7 @@ from crystalperf.query.statements.views import View, views, views_of
 if TYPE_CHECKING:
     from crystalperf.query.results.answers import Debug
 
-_MISSING_COLUMN = re.compile(
+_MISSING_COLUMN = regex(
     r'Referenced column "([^"]+)" not found|does not have a column named "([^"]+)"|Referenced table "([^"]+)" not found'
 )
 
@@ -29,7 +30,7 @@ _SIMILAR = 0.75
 _MIN_SCORE = 0.6
 """Minimum share of a missing column's words that the nearest column has."""
 
-_LISTS = re.compile(r"\b(show|describe|summarize|information_schema|sqlite_master|duckdb_\w+|pg_\w+)\b", re.IGNORECASE)
+_LISTS = regex(r"\b(show|describe|summarize|information_schema|sqlite_master|duckdb_\w+|pg_\w+)\b", re.IGNORECASE)
 """Words of a statement that lists tables or columns."""
 
 

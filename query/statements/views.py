@@ -14,7 +14,6 @@ The first word after the comments marks a view (SELECT, WITH) or a macro (MACRO 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from graphlib import TopologicalSorter
@@ -22,10 +21,11 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query.inputs.registry import package_of
 
-_COLUMN = re.compile(r"^--   ([\w<>]+)\s{2,}(\S.*)$")
-_WORD = re.compile(r"\w+")
+_COLUMN = regex(r"^--   ([\w<>]+)\s{2,}(\S.*)$")
+_WORD = regex(r"\w+")
 _EACH = "<resource>"
 
 

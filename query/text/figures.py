@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-
+from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query.trace.amounts import counted as counted
 from crystalperf.query.trace.amounts import grouped as grouped
 from crystalperf.query.trace.amounts import volume as volume
@@ -32,7 +31,7 @@ def _shown(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
-_APART = re.compile(r"(?<=\d) (?=(?:s|ms|min|h|%)(?!\w))")
+_APART = regex(r"(?<=\d) (?=(?:s|ms|min|h|%)(?!\w))")
 
 
 def tied(text: str) -> str:
@@ -45,7 +44,7 @@ def cut_right(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1].rstrip() + "…"
 
 
-@dataclass(frozen=True)
+@frozen
 class TimeUnit:
     """The unit of all times in an answer, so that columns are easy to compare: `ms` per unit, and its decimals."""
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.results.findings import AtEnd, AtStart, Driver, NoScope, NoWorker
 from crystalperf.query.results.recommendations import (
@@ -37,7 +36,7 @@ def setting_text(change: SettingChange) -> str:
     return f"`{change.name}` {value_text(change.before)}{default} → {value_text(change.after)}"
 
 
-_FOLDERS = re.compile(r"(?<= at )/.*/")
+_FOLDERS = regex(r"(?<= at )/.*/")
 
 
 def recommendation_text(found: Recommendation, words: Words) -> str:

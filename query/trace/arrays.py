@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,6 +40,18 @@ def members(group: Ints, count: int) -> list[Ints]:
     order = np.argsort(group, kind="stable")
     bounds = np.searchsorted(group[order], np.arange(count + 1))
     return [order[bounds[number] : bounds[number + 1]] for number in range(count)]
+
+
+def median(values: Sequence[float] | Floats | Ints) -> float:
+    """The median; NaN if a value is NaN, or without values.  That of numpy imports numpy.ma, 13 ms of CPU time."""
+    known = np.asarray(values)
+    half, odd = divmod(len(known), 2)
+    if not len(known):
+        return math.nan
+    ordered = np.partition(known, (half - 1 + odd, half, -1))  # NaN is the last
+    if np.isnan(ordered[-1]):
+        return math.nan
+    return (float(ordered[half - 1 + odd]) + float(ordered[half])) / 2
 
 
 def medians(group: Ints, columns: Floats, count: int) -> Floats:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.trace.redaction import redacted
 
 Floats = npt.NDArray[np.float64]
@@ -88,7 +88,7 @@ CONTRADICTED = "contradicted_dependency"
 """The name of the problem of dependencies that a trace states, but its times contradict."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Problem:
     """One kind of reading problem; a row of the table import_stats."""
 

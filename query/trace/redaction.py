@@ -9,20 +9,22 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from crystalperf.indexes.regex import regex
+
 HIDDEN = "***"
 
 _NAMES = (
     r"pass(?:word|wd|phrase)|\bpwd|secret|token|credential|api[-_.]?key|access[-_.]?key|account[-_.]?key"
     r"|private[-_.]?key|shared[-_.]?key|signature|authorization|connection[-_.]?string|sasl\.jaas"
 )
-_IS_SECRET = re.compile(_NAMES, re.IGNORECASE)
+_IS_SECRET = regex(_NAMES, re.IGNORECASE)
 
 # In each pattern the last group is the value; it ends where a statement, a URL or a plan would continue.
 _QUOTED = r"'[^']*'?|\"[^\"]*\"?"
 _BARE = r"[^\s&;,)\]}>'\"]+"
 _REST = r"[\w.#-]{0,40}[\"'`]?"  # of the name
 _PATTERNS = tuple(
-    re.compile(each, re.IGNORECASE)
+    regex(each, re.IGNORECASE)
     for each in (
         rf"((?:{_NAMES}){_REST}\s{{0,5}}(?:=>|[=:]|%3D)\s{{0,5}}(?:(?:bearer|basic)\s{{1,5}})?)({_QUOTED}|{_BARE})",
         rf"((?:{_NAMES}){_REST}\s{{1,5}}(?:is\s{{1,5}}|by\s{{1,5}}|in\s{{0,5}}\(\s{{0,5}}|like\s{{1,5}})?)({_QUOTED})",
@@ -38,7 +40,7 @@ _PATTERNS = tuple(
     )
 )
 # Most texts contain none of these, which one search shows.
-_WORTH = re.compile(
+_WORTH = regex(
     rf"{_NAMES}|[?&;](?:sig|se|sp|sv|x-amz|awsaccess|key|auth|code)|identified|bearer|basic\s|//[^/\s]*@|AKIA|ASIA|eyJ"
     r"|gh[pousr]_|github_pat|xox|sk-|glpat|dapi|-----BEGIN",
     re.IGNORECASE,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from crystalperf.indexes.frozen import frozen
 
 SettingUnit = Literal["count", "speed", "bytes", "bytes per second", "times", "seconds", "choice"]
 """The unit of a what-if setting."""
@@ -39,7 +41,7 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Vocabulary:
     """A framework's words for worker, slot, stage, task, driver and scope of the trace contract.
 

@@ -18,29 +18,30 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
 from typing import Any, Literal
 
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.indexes.exports import Available, available, closest, facts_of, is_name, split_name, unreadable
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.names import split_archive
+from crystalperf.indexes.regex import regex
 from crystalperf.query.attribution.code.names import is_python, original
 from crystalperf.query.inputs.reader import ReadableFramework
 from crystalperf.query.inputs.registry import readable
 
 Kind = Literal["framework", "user", "library"]
 
-_PYTHON_FOLDER = re.compile(r"[/\\]python(\d{1,9}\.\d{1,9})[/\\]", re.ASCII)
-_PYTHON_PACKAGE = re.compile(r"[/\\](?:site|dist)-packages[/\\](\w{1,100})[/\\]", re.ASCII)
-_VERSION = re.compile(r"\s*v?([0-9][A-Za-z0-9_.+-]{0,100})")
+_PYTHON_FOLDER = regex(r"[/\\]python(\d{1,9}\.\d{1,9})[/\\]", re.ASCII)
+_PYTHON_PACKAGE = regex(r"[/\\](?:site|dist)-packages[/\\](\w{1,100})[/\\]", re.ASCII)
+_VERSION = regex(r"\s*v?([0-9][A-Za-z0-9_.+-]{0,100})")
 
 
 MUCH = 0.05
 """Minimum share of the time sampled in tasks for unindexed code to be reported."""
 
-_RUNTIME = re.compile(r"(java|javax|jdk|sun|com\.sun|scala)\.|\$|lib[\w+-]+\.so|\[|.*/")
+_RUNTIME = regex(r"(java|javax|jdk|sun|com\.sun|scala)\.|\$|lib[\w+-]+\.so|\[|.*/")
 _SHARED_ROOTS = frozenset(
     ["org.apache", "org.codehaus", "org.eclipse", "com.google", "com.amazonaws", "io.github", "com.github"]
 )
@@ -79,7 +80,7 @@ LIBRARIES = {
 """Packages of libraries whose sources the indexer can fetch, with the indexer's names."""
 
 
-@dataclass(frozen=True)
+@frozen
 class IndexMatch:
     """The local index that is used for the wanted one; `found` is None if there is no index of that package."""
 
@@ -90,7 +91,7 @@ class IndexMatch:
     """Whether its line numbers are those of the code that ran."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ProgramVersions:
     """Versions and archives of the program that ran, from its log."""
 

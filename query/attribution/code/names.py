@@ -11,32 +11,33 @@ from functools import cache, lru_cache
 from typing import Literal
 
 from crystalperf.indexes.names import LONGEST_NAME
+from crystalperf.indexes.regex import regex
 from crystalperf.query.inputs.registry import readable
 
 Nature = Literal["source", "hidden", "generated"]
 
-_FRAME_JAVA = re.compile(
+_FRAME_JAVA = regex(
     r"(?:at\s+)?"
     r"(?:\w*//|[\w-]+(?:\.[\w-]+)+(?:@[^/\s]+)?/|\w+@[^/\s]+/)?"  # loader or module: app//, java.base@17.0.1/
     r"(?P<owner>[^\s():/]+)\.(?P<method>[^\s.():]+)"
     r"(?:\((?P<file>[^():]*)(?::(?P<paren_line>-?\d+))?\)|:(?P<line>-?\d+))?"
 )
-_FRAME_PYTHON = re.compile(r"(?P<file>[^:()\"]+\.pyx?|<frozen [\w.]+>):(?P<line>\d+)(?:\s*\((?P<method>[^()]+)\))?")
-_FRAME_PYTHON_AFTER = re.compile(r"(?P<method>[^\s()]+)\s+\((?P<file>[^():]+\.pyx?|<frozen [\w.]+>):(?P<line>\d+)\)")
-_FRAME_TRACEBACK = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<method>\S+))?')
+_FRAME_PYTHON = regex(r"(?P<file>[^:()\"]+\.pyx?|<frozen [\w.]+>):(?P<line>\d+)(?:\s*\((?P<method>[^()]+)\))?")
+_FRAME_PYTHON_AFTER = regex(r"(?P<method>[^\s()]+)\s+\((?P<file>[^():]+\.pyx?|<frozen [\w.]+>):(?P<line>\d+)\)")
+_FRAME_TRACEBACK = regex(r'File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<method>\S+))?')
 
-_HIDDEN = re.compile(
+_HIDDEN = regex(
     r"\$\$Lambda"  # Flow$$Lambda/0x00007f…, Flow$$Lambda$12/0x…, Flow$$Lambda.0x…
     r"|[/+.]0x[0-9a-f]{6,}"  # any hidden class
     r"|LambdaForm\$|java\.lang\.invoke\.(?:Invokers|DirectMethodHandle|DelegatingMethodHandle)\$Holder"
     r"|(?:^|\.)\$Proxy\d+|\$\$EnhancerBy|\$\$FastClassBy|\$ByteBuddy\$"
 )
-_GENERATED = re.compile(
+_GENERATED = regex(
     r"GeneratedClass(?:\$|$)|Generated(?:Method|Constructor|SerializationConstructor)Accessor\d+"
     r"|org\.codehaus\.janino\..*\$Generated"
 )
 # Some frameworks generate classes without a package: StreamExecCalc$42.
-_UNPACKAGED = re.compile(r"[A-Z]\w*\$\d+")
+_UNPACKAGED = regex(r"[A-Z]\w*\$\d+")
 
 WAITS_FOR_PEERS = (
     r"^((sun\.nio\.ch\.(Net|IOUtil|NativeDispatcher|(Server)?SocketChannelImpl|SocketDispatcher|NioSocketImpl|Datagram\w*"
@@ -70,9 +71,9 @@ CODEC_CALLS = (
 """Pattern of class and method where a library compresses, encrypts or computes a checksum.  A thread that runs below
 such a frame computes, even if its caller reads or writes."""
 
-_SHADED = re.compile(r"(?:^|\.)(?:shaded|shade|relocated|repackaged|thirdparty)\.(?P<original>.+)")
+_SHADED = regex(r"(?:^|\.)(?:shaded|shade|relocated|repackaged|thirdparty)\.(?P<original>.+)")
 # Packages that builds relocate under their own: org.apache.hive.com.google.common, shaded.parquet.it.unimi.dsi.
-_EMBEDDED = re.compile(
+_EMBEDDED = regex(
     r"[.](?P<original>(?:com\.google\.(?:common|protobuf|gson|flatbuffers)|com\.fasterxml\.jackson|it\.unimi\.dsi"
     r"|io\.netty|io\.grpc|net\.jpountz|org\.objectweb\.asm|org\.slf4j|org\.eclipse\.jetty"
     r"|org\.apache\.(?:avro|calcite|commons|http|pekko|thrift|logging))\..+)"
@@ -96,7 +97,7 @@ _TOP_LEVEL = frozenset(
     ]
 )
 
-_ANONYMOUS = re.compile(r"\$\$anon\$\d+")
+_ANONYMOUS = regex(r"\$\$anon\$\d+")
 
 
 def bounded(name: str) -> str:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 from numpy.typing import NDArray
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.attribution.code.names import FILE_CALLS
 from crystalperf.query.recordings import jfr
 from crystalperf.query.recordings.jfr.model import FILE_FORCE, FILE_READ, FILE_WRITE
 from crystalperf.query.trace.records import Ints
 
-_JDK = re.compile(r"(java|javax|jdk|sun|com\.sun)\.")
-_WAITS = re.compile(
+_JDK = regex(r"(java|javax|jdk|sun|com\.sun)\.")
+_WAITS = regex(
     r"(?i).*(wait|park|sleep|poll|select|accept|connect|lookup|receive|recv|send|force|sync|lock|transfer|load0)\w*$"
 )
-_READS_OR_WRITES = re.compile(r"(?i).*\.\w*(read|write)\w*$")
-_FILE_CALL = re.compile(FILE_CALLS)
-_NATIVE_CODE = re.compile(r"\.so\b|^\[")
+_READS_OR_WRITES = regex(r"(?i).*\.\w*(read|write)\w*$")
+_FILE_CALL = regex(FILE_CALLS)
+_NATIVE_CODE = regex(r"\.so\b|^\[")
 
 NO_CALL = -1
 """Instead of one of jfr.INTERVAL_KINDS: a stack that does not wait for a file."""

@@ -7,17 +7,17 @@ before; its amount is spread evenly over the measurements of CPU time.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.recordings import jfr
 from crystalperf.query.recordings.jfr.merge import parse_period_ns
 from crystalperf.query.trace.arrays import safe_divide
 from crystalperf.query.trace.records import LARGEST, Columns, Floats, Ints, objects
 
-_NOT_NETWORK = re.compile(r"lo\d*|(veth|docker|br-|cni|cali|flannel|virbr).*")
+_NOT_NETWORK = regex(r"lo\d*|(veth|docker|br-|cni|cali|flannel|virbr).*")
 """Devices that are not a network, or that carry the traffic of another device."""
 
 _PERIOD_NS = 5_000_000_000

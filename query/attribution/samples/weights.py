@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from crystalperf.query.attribution.samples.sampling_delay import Ticks
 from crystalperf.query.recordings import jfr
+from crystalperf.query.trace.arrays import median
 from crystalperf.query.trace.records import Floats
 
 DEFAULT_PERIOD_MS = 20.0
@@ -79,7 +80,7 @@ def _effective_period(samples: jfr.Samples, rows: NDArray[np.int64], stated_ms: 
     same = samples.thread[order][1:] == samples.thread[order][:-1]
     gaps = (np.diff(samples.time_ns[order]) / 1e6)[same]
     usual = gaps[(gaps > 0.5 * stated_ms) & (gaps < 3 * stated_ms)]
-    return float(np.median(usual)) if len(usual) >= 20 else stated_ms
+    return median(usual) if len(usual) >= 20 else stated_ms
 
 
 def _distinct_threads(time_ns: NDArray[np.int64], thread: NDArray[np.int32], window_ms: float) -> Floats:

@@ -6,7 +6,6 @@ are Unix ms, and -1, 0 or a missing field means unknown.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,13 +13,14 @@ from typing import Any
 import msgspec
 
 from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.regex import regex
 from crystalperf.query.inputs.bounds import is_dense
 from crystalperf.query.inputs.containers import LogFile, pieces
 from crystalperf.query.trace.records import Problems
 
-_JOB = re.compile(r"/jobs/(?P<job>[0-9a-f]{32})(?P<rest>/.*)?")
-_VERTEX = re.compile(r"/vertices/(?P<id>[0-9a-f]{1,64})(?P<rest>/.*)?")
-_ATTEMPT = re.compile(r"/subtasks/\d{1,9}/attempts/\d{1,9}")
+_JOB = regex(r"/jobs/(?P<job>[0-9a-f]{32})(?P<rest>/.*)?")
+_VERTEX = regex(r"/vertices/(?P<id>[0-9a-f]{1,64})(?P<rest>/.*)?")
+_ATTEMPT = regex(r"/subtasks/\d{1,9}/attempts/\d{1,9}")
 
 _MAX_PAGES = 2_000_000
 _MAX_BYTES = 512 << 20
@@ -267,7 +267,7 @@ def _text(log: LogFile, problems: Problems) -> bytes:
     return b"".join(found).removeprefix(b"\xef\xbb\xbf")
 
 
-_JOB_PAGE = re.compile(rb'\s*\{\s*"jid"')
+_JOB_PAGE = regex(rb'\s*\{\s*"jid"')
 
 
 def _of_page(text: bytes, origin: str, problems: Problems) -> Archive:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from crystalperf.indexes.errors import InputError, Remedy
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.temporary import building_folder
 from crystalperf.query.frameworks.flink.poll import FLUSH_EVERY, Poll
 from crystalperf.query.frameworks.flink.rest import Attempt, Job, Jobs, Rest, Vertex
@@ -44,7 +45,7 @@ time."""
 
 _ENDED = frozenset(["FINISHED", "FAILED", "CANCELED", "SUSPENDED"])
 _JOB_PAGES = ("/config", "/plan", "/exceptions", "/checkpoints", "/checkpoints/config", "/accumulators")
-_ADDRESS = re.compile(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?")
+_ADDRESS = regex(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?")
 
 
 def collect(address: str, job: str | None, folder: Path, progress: Progress) -> Path:
@@ -157,7 +158,7 @@ def _fields(text: str) -> dict[str, Any]:
     return found
 
 
-_KEPT_SETTINGS = re.compile(
+_KEPT_SETTINGS = regex(
     r"(taskmanager\.(numberOfTaskSlots|memory\..*|network\.memory\..*)|parallelism\.default|restart-strategy[\w.-]*"
     r"|state\.backend[\w.-]*|execution\.(buffer-timeout|checkpointing|batch-shuffle-mode|runtime-mode)[\w.-]*"
     r"|metrics\.(latency\.\w+|fetcher\.update-interval))"

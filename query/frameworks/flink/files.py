@@ -8,27 +8,27 @@ metrics to JOB.series.gz.  Naming either of the two reads both.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.flink.series import SUFFIX
 from crystalperf.query.inputs.containers import LogFile, Part, is_url
 from crystalperf.query.inputs.files import Application, Head, LogPart
 from crystalperf.query.trace.records import Problems, shortened
 
-_ARCHIVE = re.compile(rb'\s{0,100}\{\s{0,100}"archive"\s{0,100}:\s{0,100}\[')
-_OVERVIEW = re.compile(
+_ARCHIVE = regex(rb'\s{0,100}\{\s{0,100}"archive"\s{0,100}:\s{0,100}\[')
+_OVERVIEW = regex(
     rb'\\"jid\\"\s{0,9}:\s{0,9}\\"(?P<id>[0-9a-f]{32})\\"'
     rb'(?:\s{0,9},\s{0,9}\\"name\\"\s{0,9}:\s{0,9}\\"(?P<name>(?:[^"\\]|\\\\.){0,900}?)\\")?'
 )
-_START = re.compile(rb'\\"start-time\\"\s{0,9}:\s{0,9}(?P<ms>[0-9]{1,16})')
-_PAGE = re.compile(
+_START = regex(rb'\\"start-time\\"\s{0,9}:\s{0,9}(?P<ms>[0-9]{1,16})')
+_PAGE = regex(
     rb'\s{0,100}\{\s{0,100}"jid"\s{0,9}:\s{0,9}"(?P<id>[0-9a-f]{32})"'
     rb'(?:\s{0,9},\s{0,99}"name"\s{0,9}:\s{0,9}"(?P<name>[^"\\]{0,900})")?'
 )
 """The page /jobs/JOB of Flink's REST interface, in a form that users save."""
 
-_SERIES = re.compile(rb'\{"flink":"series","job":"(?P<id>[0-9a-f]{32})"')
+_SERIES = regex(rb'\{"flink":"series","job":"(?P<id>[0-9a-f]{32})"')
 
 _SERIES_PART = {"series": 1}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks import Names, Role, jvm
 
 _ROLES: dict[Role, tuple[str, ...]] = {
@@ -22,7 +23,7 @@ _ROLES: dict[Role, tuple[str, ...]] = {
     ),
 }
 
-_READERS = re.compile(r"(?:Source Data Fetcher for |Legacy Source Thread - )(?P<task>.+)")
+_READERS = regex(r"(?:Source Data Fetcher for |Legacy Source Thread - )(?P<task>.+)")
 """Threads whose work a subtask waits for.  Threads that flush its buffers (OutputFlusher for …), and its timers, run
 concurrently and sleep most of the time: their time is not the subtask's."""
 
@@ -44,11 +45,11 @@ HELPERS: dict[str, str] = {
 FIXED = ("buffers' flushers", "timers", "checkpoints", "metrics", "messages")
 """Those of HELPERS that run on a fixed schedule, at any rate of records."""
 
-_MANAGER = re.compile(
+_MANAGER = regex(
     r"org\.apache\.flink\.(?:runtime\.taskexecutor|yarn|kubernetes\.taskmanager)"
     r"\.(?:Yarn|Kubernetes)?Task(?:Manager|Executor)Runner"
 )
-_DRIVER = re.compile(r"org\.apache\.flink\.\S*(?:Cluster|Job)\w*Entry[pP]oint")
+_DRIVER = regex(r"org\.apache\.flink\.\S*(?:Cluster|Job)\w*Entry[pP]oint")
 
 
 annotate = jvm.roles(_ROLES)
@@ -97,7 +98,7 @@ NAMES = Names(
         ("org.apache.flink.shaded.guava32.com.google.common.", "com.google.common."),
         ("org.apache.flink.shaded.jackson2.com.fasterxml.jackson.", "com.fasterxml.jackson."),
     ),
-    generated=re.compile(r"^\w+\$\d+$"),
+    generated=regex(r"^\w+\$\d+$"),
 )
 """Prefixes of packages that Flink's build relocates (shading), and of classes of its code generator, which have no
 package."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from crystalperf.query.frameworks.flink.chained_operators import chained
 from crystalperf.query.frameworks.flink.steady import MIN_SAMPLES
+from crystalperf.query.trace.arrays import median
 from crystalperf.query.trace.records import Floats
 
 ASYNCHRONOUS = "org.apache.flink.streaming.api.operators.async.AsyncWaitOperator."
@@ -93,7 +94,7 @@ def _held_ms(time_ms: Floats, taken: Floats, held: Floats, slots: int, *, surely
     if len(held) < MIN_SAMPLES:
         return 0.0
     passed = taken[-1] - taken[0]
-    valid = (np.abs(held - np.median(held)) <= DEVIATION * passed / (len(held) - 1)) & (held >= 0)
+    valid = (np.abs(held - median(held)) <= DEVIATION * passed / (len(held) - 1)) & (held >= 0)
     if np.mean(~valid) > INVALID_SHARE:
         return 0.0
     per_ms = passed / (time_ms[-1] - time_ms[0])

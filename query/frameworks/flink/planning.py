@@ -27,6 +27,7 @@ from crystalperf.query.frameworks.flink.refusals import EndlessStream, Paralleli
 from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.simulate.repartition import with_tasks
+from crystalperf.query.trace.arrays import median
 
 SKEWED = 2.0
 """A subtask with this many times the median's time has one large key, which more subtasks do not divide."""
@@ -143,4 +144,4 @@ def _counts(execution: Execution, scenario: Scenario) -> dict[int, int]:
 def _skewed(execution: Execution, number: int, count: int) -> bool:
     members = execution.tasks.stage == number
     own = (execution.tasks.duration_ms - execution.tasks.pipeline_wait_ms)[members]
-    return count > len(own) > 1 and bool(own.max() > SKEWED * np.median(own))
+    return count > len(own) > 1 and bool(own.max() > SKEWED * median(own))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.flink import series
 from crystalperf.query.frameworks.flink.rest import Job, Metric, Overview, Rest, TaskManagers
 
@@ -30,12 +30,12 @@ MAX_OPERATORS = 32
 FLUSH_EVERY = 10
 """Lines per write."""
 
-_LATENCY = re.compile(
+_LATENCY = regex(
     r"(?:\d+\.)?latency\.source_id\.(?P<source>[0-9a-f]+)(?:\.source_subtask_index\.\d+)?"
     r"\.operator_id\.(?P<operator>[0-9a-f]+)\.operator_subtask_index\.(?P<index>\d+)\.(?P<what>latency_\w+)"
 )
 
-_OPERATOR = re.compile(r"(?P<operator>[^.]+)\.numRecordsIn")
+_OPERATOR = regex(r"(?P<operator>[^.]+)\.numRecordsIn")
 """Flink's name of an operator's counter, summed over subtasks; in the operator's name, _ replaces other characters."""
 
 

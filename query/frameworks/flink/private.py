@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
+from crystalperf.indexes.regex import regex
 
 PATTERNS = (
-    re.compile(r"\b(?:Source|Sink): (?P<table>[\w.$-]+)(?=\[| ->|$)"),  # Source: lineitem[4] -> Calc[5]
-    re.compile(r"\btable=\[\[(?P<table>[^\]]+)\]"),  # TableSourceScan(table=[[catalog, database, lineitem]], …)
-    re.compile(r"\btable=\[(?P<table>[\w.$-]+)\]"),
+    regex(r"\b(?:Source|Sink): (?P<table>[\w.$-]+)(?=\[| ->|$)"),  # Source: lineitem[4] -> Calc[5]
+    regex(r"\btable=\[\[(?P<table>[^\]]+)\]"),  # TableSourceScan(table=[[catalog, database, lineitem]], …)
+    regex(r"\btable=\[(?P<table>[\w.$-]+)\]"),
 )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 import duckdb
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query import sql
 from crystalperf.query.execution.stream import COUNTED_OFF, Hop
 from crystalperf.query.trace.sample_kinds import TIMED_KINDS
@@ -20,7 +20,7 @@ FEW_RECORDS = 3.0
 """Records per buffer from which the number of buffers does not show the timeout.  Of a channel with x records within
 the timeout, 1 - exp(-x) of the flushed buffers have one; at three records that is 94 %."""
 
-_DURATION = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*([a-zµ]*)\s*")
+_DURATION = regex(r"\s*(-?\d+(?:\.\d+)?)\s*([a-zµ]*)\s*")
 
 _MS = {
     "": 1.0, "ns": 1e-6, "nano": 1e-6, "nanosecond": 1e-6, "µs": 1e-3, "micro": 1e-3, "microsecond": 1e-3,

@@ -21,6 +21,7 @@ import numpy as np
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.resources import known
 from crystalperf.indexes.schema import Table, read
 from crystalperf.query import sql
@@ -461,7 +462,7 @@ def _first_failed(found: Archive) -> str | None:
     return f"{html.unescape(name)} failed, and the page does not say why" if name else None
 
 
-_CAUSE = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)*([\w$]+(?:Exception|Error|Throwable)[^\n]*)", re.MULTILINE)
+_CAUSE = regex(r"^(?:Caused by: )?(?:[\w$]+\.)*([\w$]+(?:Exception|Error|Throwable)[^\n]*)", re.MULTILINE)
 
 
 def _cause(error: str | None) -> str | None:

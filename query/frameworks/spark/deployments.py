@@ -6,14 +6,15 @@ setup.py prints the text as comments.  Steps that come from a vendor's documenta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from crystalperf.indexes.frozen import frozen
 
 Lines = tuple[str, ...]
 
 NOT_TRIED = "Not tested: these steps follow the vendor's documentation."
 
 
-@dataclass(frozen=True)
+@frozen
 class Place:
     """One deployment, in lines of prose for a folder of recordings.
 
@@ -167,7 +168,7 @@ PLACES: Mapping[str, Place] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Written:
     """The name of a log, and the versions of Spark that write it."""
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.spark.settings import flag
 
 PYTHON_TIME = "time to run Python workers"
@@ -19,7 +21,7 @@ Groups = tuple[tuple[str, ...], ...]
 """Metrics to add up; of each group only the largest, because the others are parts of it or the same by another name."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Timing:
     """Timing metrics of operators: of their own work, and those that continue while rows are pulled from below."""
 
@@ -35,7 +37,7 @@ class Timing:
         return max((metrics.get(name, 0.0) for name in self.inclusive), default=0.0)
 
 
-@dataclass(frozen=True)
+@frozen
 class Engine:
     """An engine.
 
@@ -83,8 +85,8 @@ _COMET_SHUFFLE: Groups = (
 COMET = Engine(
     key="comet",
     title="Comet",
-    operators=re.compile(r"Comet(?=[A-Z])"),
-    plugin=re.compile(r"org\.apache\.(spark\.CometPlugin|comet\.)"),
+    operators=regex(r"Comet(?=[A-Z])"),
+    plugin=regex(r"org\.apache\.(spark\.CometPlugin|comet\.)"),
     switch="spark.comet.enabled",
     timing=Timing(
         own=(_COMET_OWN, ("Total time for joining",), *_COMET_SHUFFLE),
@@ -111,11 +113,11 @@ _VELOX_TIMES = (
 GLUTEN = Engine(
     key="gluten",
     title="Gluten",
-    operators=re.compile(
+    operators=regex(
         r"\w*Transformer\b|Velox(?=[A-Z])|(RowTo)?(CH|Velox)(Native)?Columnar|RowToVelox|CHNative|Cudf(?=[A-Z])"
         r"|Columnar(?!ToRow\b)(?=[A-Z])|GlutenDelta |NativeScan hive"
     ),
-    plugin=re.compile(r"(org\.apache\.gluten|io\.glutenproject)\."),
+    plugin=regex(r"(org\.apache\.gluten|io\.glutenproject)\."),
     switch="spark.gluten.enabled",
     timing=Timing(
         own=(
@@ -136,8 +138,8 @@ GLUTEN = Engine(
 AURON = Engine(
     key="auron",
     title="Auron",
-    operators=re.compile(r"Native(?=[A-Z])|ConvertToNative\b"),
-    plugin=re.compile(r"org\.apache\.spark\.sql\.(auron|blaze)\.|org\.apache\.auron\."),
+    operators=regex(r"Native(?=[A-Z])|ConvertToNative\b"),
+    plugin=regex(r"org\.apache\.spark\.sql\.(auron|blaze)\.|org\.apache\.auron\."),
     switch="spark.auron.enabled",
     timing=Timing(
         own=(
@@ -152,8 +154,8 @@ _GPU_WORK = ("op time", "op time (legacy)")
 RAPIDS = Engine(
     key="rapids",
     title="RAPIDS",
-    operators=re.compile(r"Gpu(?=[A-Z])"),
-    plugin=re.compile(r"com\.nvidia\.spark\."),
+    operators=regex(r"Gpu(?=[A-Z])"),
+    plugin=regex(r"com\.nvidia\.spark\."),
     switch="spark.rapids.sql.enabled",
     timing=Timing(
         own=(
@@ -174,8 +176,8 @@ RAPIDS = Engine(
 PHOTON = Engine(
     key="photon",
     title="Photon",
-    operators=re.compile(r"Photon(?=[A-Z])"),
-    plugin=re.compile(r"(?!)"),  # a property of the cluster, in no setting
+    operators=regex(r"Photon(?=[A-Z])"),
+    plugin=regex(r"(?!)"),  # a property of the cluster, in no setting
     switch="spark.databricks.photon.enabled",
     timing=Timing(own=(("exclusive time", "fetch wait time"),)),
 )
@@ -275,9 +277,9 @@ _SAME = {
 }
 """Names of engines' operators without their prefix, and Spark's own names of what does the same."""
 
-_PREFIX = re.compile(r"^(Comet|Gpu|Photon|Velox|Cudf|CHNative|Native)(?=[A-Z])")
-_FROM_ROWS = re.compile(r"RowTo(Velox|CHNative)?Columnar\b")
-_SUFFIX = re.compile(r"(?:Exec)?Transformer$")
+_PREFIX = regex(r"^(Comet|Gpu|Photon|Velox|Cudf|CHNative|Native)(?=[A-Z])")
+_FROM_ROWS = regex(r"RowTo(Velox|CHNative)?Columnar\b")
+_SUFFIX = regex(r"(?:Exec)?Transformer$")
 
 
 def spark_name(name: str) -> str:

@@ -9,55 +9,56 @@ from __future__ import annotations
 import json
 import re
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.trace.records import shortened
 from crystalperf.query.trace.vocabulary import Exhausted
 
 _MAX_READ = 1 << 18  # characters of one error, stacks and all
 _MAX_READ_OF_LOSS = 4000
 
-_LOST_TASK = re.compile(r"Lost task \S{1,40} in stage \S{1,40} \(TID \d{1,18}(?:, [^)\n]*)?\)(?: \([^)\n]*\))?: ")
-_LOST_EXECUTOR = re.compile(r"ExecutorLostFailure(?: \([^)\n]*\)(?: Reason)?)?: ")
-_TRACEBACK = re.compile(r"\bTraceback \(most recent call last\):\n(?:[ \t][^\n]*\n|\n){0,5000}(?=\S)([^\n]*)")
-_CALLED = re.compile(r"\bPy4JJavaError: An error occurred while calling \S{1,200}$")
-_THROWN = re.compile(r"\s{0,10}\n: ")
-_FETCHING = re.compile(r"[\w.]{0,80}\bFetchFailedException\b")
-_CAUSED_BY = re.compile(r"^Caused by: ([^\n]*(?:\n(?!\s+at |\s*\.{3} |Caused by:)[^\n]*)?)", re.MULTILINE)
-_PACKAGE = re.compile(r"^(?:[\w$-]+\.)+(?=[A-Z_$])")
-_BARE_CLASS = re.compile(r"[\w.$-]*")
-_NEXT_SENTENCE = re.compile(r"(?<=[\w\])}'\"`])\.\s+(?=[A-Z\[])")
-_PARAMETER = re.compile(r"<(\w+)>")
-_SQLSTATE = re.compile(r"[. ]*\bSQLSTATE: ?\w{5}$")
+_LOST_TASK = regex(r"Lost task \S{1,40} in stage \S{1,40} \(TID \d{1,18}(?:, [^)\n]*)?\)(?: \([^)\n]*\))?: ")
+_LOST_EXECUTOR = regex(r"ExecutorLostFailure(?: \([^)\n]*\)(?: Reason)?)?: ")
+_TRACEBACK = regex(r"\bTraceback \(most recent call last\):\n(?:[ \t][^\n]*\n|\n){0,5000}(?=\S)([^\n]*)")
+_CALLED = regex(r"\bPy4JJavaError: An error occurred while calling \S{1,200}$")
+_THROWN = regex(r"\s{0,10}\n: ")
+_FETCHING = regex(r"[\w.]{0,80}\bFetchFailedException\b")
+_CAUSED_BY = regex(r"^Caused by: ([^\n]*(?:\n(?!\s+at |\s*\.{3} |Caused by:)[^\n]*)?)", re.MULTILINE)
+_PACKAGE = regex(r"^(?:[\w$-]+\.)+(?=[A-Z_$])")
+_BARE_CLASS = regex(r"[\w.$-]*")
+_NEXT_SENTENCE = regex(r"(?<=[\w\])}'\"`])\.\s+(?=[A-Z\[])")
+_PARAMETER = regex(r"<(\w+)>")
+_SQLSTATE = regex(r"[. ]*\bSQLSTATE: ?\w{5}$")
 _MIN_INFORMATIVE = 12  # characters of a first sentence
 # The rest of an executor's loss reason is advice, or the whole output of its process.
-_REST_OF_LOSS = re.compile(
+_REST_OF_LOSS = regex(
     r" ?\.? ?(Diagnostics:|Driver stacktrace:|Possible causes:|Consider (boosting|increasing)|The API gave the"
     r"|Check driver logs).*"
 )
 
-_RELEASED = re.compile(
+_RELEASED = regex(
     r"exited from explicit termination request|^executor killed by driver|^executor idle|dynamic allocation"
     r"|finished decommissioning|decommission.*(spark )?scale down|^application (finished|ended|killed|stopped)"
     r"|^driver (stopped|requested)|sparkcontext (was )?(shut ?down|stopped)",
     re.IGNORECASE,
 )
-_CALLED_OFF = re.compile(
+_CALLED_OFF = regex(
     r"cancelled part of cancelled job (group|tag)|cancelled by (the )?(user|request)|killed via the web ui"
     r"|was stopped\b|^(\w+\.)*InterruptedException\b",
     re.IGNORECASE,
 )
-_CONTAINER = re.compile(
+_CONTAINER = regex(
     r"exceeding .{0,20}memory limits|OOMKilled|beyond (the )?'?(physical|virtual)'? memory", re.IGNORECASE
 )
-_KILLED = re.compile(r"(exit (code|status)(:| is)? ?|exited with (exit )?code )137\b", re.IGNORECASE)
-_HEAP = re.compile(
+_KILLED = regex(r"(exit (code|status)(:| is)? ?|exited with (exit )?code )137\b", re.IGNORECASE)
+_HEAP = regex(
     r"\bOutOfMemoryError\b(?!: (Direct buffer|unable to create))|SparkOutOfMemoryError|Java heap space"
     r"|GC overhead limit|(exit (code|status)(:| is)? ?|exited with code )52\b",
     re.IGNORECASE,
 )
-_DEVICE = re.compile(
+_DEVICE = regex(
     r"\bGpu\w*OOM\b|GPU OutOfMemory|RMM.{0,40}out.of.memory|CudaException.{0,80}out of memory|bad_alloc.{0,80}CUDA"
 )
-_PYTHON = re.compile(r"(?:^|[\s.:'\"])(?:_Array|Arrow)?MemoryError\b")
+_PYTHON = regex(r"(?:^|[\s.:'\"])(?:_Array|Arrow)?MemoryError\b")
 """Python's own exception, that of numpy (_ArrayMemoryError) and that of Arrow, in a Python worker."""
 
 

@@ -6,11 +6,11 @@ conversions of rows and columns around them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.spark.engines import Engine, engine_of, engine_of_plan
 from crystalperf.query.frameworks.spark.names import PIPELINE, of_node
 from crystalperf.query.frameworks.spark.plans import ADAPTERS
@@ -22,7 +22,7 @@ CONVERSIONS = frozenset({"columnartorow", "rowtocolumnar"})
 _NO_WORK = ADAPTERS - CONVERSIONS | {"subquery", "reusedsubquery", "subquerybroadcast", "commandresult"}
 """Operators without work of their own, which connect those above and below them."""
 
-_COMMAND = re.compile(r"(Gpu)?Execute |Create|Drop|Alter|Set|Show|Describe|LocalTableScan")
+_COMMAND = regex(r"(Gpu)?Execute |Create|Drop|Alter|Set|Show|Describe|LocalTableScan")
 """Commands, and rows of the program, which no engine takes over."""
 
 Reasons = Mapping[str, Sequence[str]]

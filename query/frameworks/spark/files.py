@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.spark import saved
 from crystalperf.query.frameworks.spark.log.arrays import elements, is_array
 from crystalperf.query.inputs.containers import LogFile
@@ -19,20 +20,18 @@ from crystalperf.query.inputs.files import Application, Head, LogPart
 from crystalperf.query.trace.records import Problems, shortened
 
 # The number of blanks is limited, or a file of only newlines would be scanned once for each of them.
-_EVENT = re.compile(
-    rb'^[ \t\r]{0,100}(?:\[\s{0,100})?\{\s{0,100}"Event"\s{0,100}:\s{0,100}"([\w.$]{1,200})"', re.MULTILINE
-)
+_EVENT = regex(rb'^[ \t\r]{0,100}(?:\[\s{0,100})?\{\s{0,100}"Event"\s{0,100}:\s{0,100}"([\w.$]{1,200})"', re.MULTILINE)
 _START = b"SparkListenerApplicationStart"
-_APP_ID = re.compile(rb'"spark\.app\.id"\s*:\s*"([\w.-]{1,200})"')
+_APP_ID = regex(rb'"spark\.app\.id"\s*:\s*"([\w.-]{1,200})"')
 
 # Spark's rolled logs: events_<number>_<application>[_<attempt>][.<codec>][.compact]; and Databricks' logs.
-_ROLLED = re.compile(r"events_(?P<number>\d{1,18})_(?P<app>.+?)(\.(zstd|zst|lz4|lzf|snappy))?(?P<compact>\.compact)?")
-_ROLLED_FOLDER = re.compile(r"eventlog_v2_(?P<app>.+)")
+_ROLLED = regex(r"events_(?P<number>\d{1,18})_(?P<app>.+?)(\.(zstd|zst|lz4|lzf|snappy))?(?P<compact>\.compact)?")
+_ROLLED_FOLDER = regex(r"eventlog_v2_(?P<app>.+)")
 _NAME_WITHIN = 1000  # bytes of an event that have its name
-MARKS = re.compile(r"appstatus_")
+MARKS = regex(r"appstatus_")
 """Spark's files that mark the state of a rolled log."""
 
-_DATABRICKS = re.compile(r"eventlog(?P<date>-\d{4}-\d\d-\d\d--\d\d-\d\d)?(\.(gz|zstd|zst))?")
+_DATABRICKS = regex(r"eventlog(?P<date>-\d{4}-\d\d-\d\d--\d\d-\d\d)?(\.(gz|zstd|zst))?")
 
 
 def recognise(head: Head) -> LogPart | None:

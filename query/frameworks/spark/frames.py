@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks import Names, Role, jvm
 from crystalperf.query.frameworks.spark.settings import version_number
 
@@ -88,7 +89,7 @@ NAMES = Names(
         ("org.spark_project.guava.", "com.google.common."),  # before Spark 3
         ("org.spark_project.jetty.", "org.eclipse.jetty."),
     ),
-    generated=re.compile(
+    generated=regex(
         r"(?:^|\.)Specific(?:Unsafe|Mutable|Internal|Safe)\w*(?:Projection|Row)\b|GeneratedIteratorForCodegenStage"
         r"|(?:^|\.)SC\$"
     ),

@@ -12,7 +12,6 @@ returns no log; its pages are fetched instead, and written as the events of one 
 from __future__ import annotations
 
 import os
-import re
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -25,6 +24,7 @@ import msgspec
 from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.exports import writable
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.temporary import building_folder
 from crystalperf.query.frameworks.spark.pages import Pages, events
 from crystalperf.query.inputs.containers import ZIP_MAGIC, LogFile
@@ -45,12 +45,12 @@ MAX_LOG_BYTES = 16 << 30
 _MAX_MS = 1 << 43
 """The latest time that every file system can store: a server may send a later one."""
 
-_ADDRESS = re.compile(r"(?P<host>https?://[^\s/?#@]+)(?P<path>(?:/[^\s?#]*)?)(?:[?#]\S*)?")
-_HISTORY = re.compile(r"(?P<base>.*)/history/(?P<app>[^/]+)(?:/(?P<attempt>\d+))?(?:/.*)?")
-_REST = re.compile(r"(?P<base>.*)/api/v1(?:/applications(?:/(?P<app>[^/]+)(?:/(?P<attempt>\d+))?(?:/.*)?)?)?/?")
-_PAGES = re.compile(r"(?P<base>.*?)/?(?:(?:jobs|stages|storage|environment|executors|SQL|StreamingQuery)(?:/.*)?)?")
-_ATTEMPT = re.compile(r"[0-9]{1,9}")
-_ID = re.compile(r"[A-Za-z0-9_.-]{1,200}")
+_ADDRESS = regex(r"(?P<host>https?://[^\s/?#@]+)(?P<path>(?:/[^\s?#]*)?)(?:[?#]\S*)?")
+_HISTORY = regex(r"(?P<base>.*)/history/(?P<app>[^/]+)(?:/(?P<attempt>\d+))?(?:/.*)?")
+_REST = regex(r"(?P<base>.*)/api/v1(?:/applications(?:/(?P<app>[^/]+)(?:/(?P<attempt>\d+))?(?:/.*)?)?)?/?")
+_PAGES = regex(r"(?P<base>.*?)/?(?:(?:jobs|stages|storage|environment|executors|SQL|StreamingQuery)(?:/.*)?)?")
+_ATTEMPT = regex(r"[0-9]{1,9}")
+_ID = regex(r"[A-Za-z0-9_.-]{1,200}")
 
 _T = TypeVar("_T")
 

@@ -7,10 +7,11 @@ programs.  A notebook of plain Python looks like a program.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
-_NAMES = re.compile(
+from crystalperf.indexes.regex import regex
+
+_NAMES = regex(
     r"Spark shell|PySparkShell|SparkR|Databricks Shell|Zeppelin|livy-session-\d+|Thrift JDBC/ODBC Server"
     r"|Spark Connect server"
 )

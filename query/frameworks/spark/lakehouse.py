@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Literal
@@ -10,6 +9,7 @@ from typing import Literal
 import duckdb
 
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.findings import MergeScan, NarrowMerge
@@ -24,9 +24,9 @@ MOST_UNCHANGED = 0.5
 FEWEST_FILES = 20
 """With fewer scanned files, skipping some saves little."""
 
-_DELTA = re.compile(r"^(Tahoe\w*FileIndex|PreparedDeltaFileIndex)\b")
-_TABLE = re.compile(r"^(?:Scan \S+|BatchScan) (?P<table>\S.*)$")
-_ICEBERG = re.compile(r"\(branch=\w+\) \[filters=")
+_DELTA = regex(r"^(Tahoe\w*FileIndex|PreparedDeltaFileIndex)\b")
+_TABLE = regex(r"^(?:Scan \S+|BatchScan) (?P<table>\S.*)$")
+_ICEBERG = regex(r"\(branch=\w+\) \[filters=")
 
 
 @frozen

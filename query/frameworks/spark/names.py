@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks import OperatorFrame
 from crystalperf.query.frameworks.spark.engines import spark_name
 
@@ -50,7 +51,7 @@ _PREFIXES = {
 
 # The frame nearest to the leaf of a stack decides; the first of these that matches a frame is used.
 _CLASSES = tuple(
-    (kind, re.compile(pattern))
+    (kind, regex(pattern))
     for kind, pattern in (
         (
             "code generation",
@@ -101,11 +102,11 @@ _CLASSES = tuple(
         ("result", r"org\.apache\.spark\.sql\.execution\.SparkPlan\.(\$anonfun\$)?getByteArrayRdd"),
     )
 )
-_GENERATED = re.compile(r"\.GeneratedClass\$GeneratedIteratorForCodegenStage(\d{1,6})")
-_METHOD = re.compile(r"([A-Za-z]+)_")
-_EXEC = re.compile(r"org\.apache\.spark\.sql\.execution\.(?:\w+\.)*(\w+)Exec\b")
+_GENERATED = regex(r"\.GeneratedClass\$GeneratedIteratorForCodegenStage(\d{1,6})")
+_METHOD = regex(r"([A-Za-z]+)_")
+_EXEC = regex(r"org\.apache\.spark\.sql\.execution\.(?:\w+\.)*(\w+)Exec\b")
 _NO_OPERATOR = {"wholestagecodegen", "inputadapter", "adaptivesparkplan", "unary", "binary", "leaf", "codegensupport"}
-_RDD = re.compile(r"org\.apache\.spark\.rdd\.\w*RDD\$?\.")
+_RDD = regex(r"org\.apache\.spark\.rdd\.\w*RDD\$?\.")
 
 
 def of_frame(class_name: str, method: str) -> OperatorFrame | None:
@@ -124,7 +125,7 @@ def of_frame(class_name: str, method: str) -> OperatorFrame | None:
     return OperatorFrame("rdd", weak=True) if _RDD.match(name) else None
 
 
-_ATTRIBUTE = re.compile(r"([A-Za-z_][\w.]*)#\d+")
+_ATTRIBUTE = regex(r"([A-Za-z_][\w.]*)#\d+")
 _LISTED = 3
 
 
@@ -156,7 +157,7 @@ def _columns(text: str) -> str:
     return ", ".join(names[:_LISTED]) + (" …" if len(names) > _LISTED else "")
 
 
-_NODE = re.compile(r"(\w+)(?: \((\d{1,6})\))?")
+_NODE = regex(r"(\w+)(?: \((\d{1,6})\))?")
 
 
 def of_node(name: str) -> OperatorFrame:

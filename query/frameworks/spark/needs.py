@@ -7,10 +7,10 @@ aggregations and cached rows can be on disk instead; anything else has to be in 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import duckdb
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution, MemoryUse
 from crystalperf.query.frameworks.spark.remarks import HeapNearLimit, HeapOversized
@@ -29,7 +29,7 @@ MOST_OF_TIME = 0.9
 """Share of task time in stages with memory metrics from which their peaks count as those of the run."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Needs:
     """The heap of a run's executors and its use, the largest of all of them, bytes.
 

@@ -19,10 +19,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import SPLIT, Scenario, Setting
 from crystalperf.query.frameworks import Planned
@@ -43,7 +43,7 @@ from crystalperf.query.frameworks.spark.small_tasks import own_cost_share
 from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.simulate.repartition import with_tasks
-from crystalperf.query.trace.arrays import members
+from crystalperf.query.trace.arrays import median, members
 from crystalperf.query.trace.records import Ints
 
 MIB = 2**20
@@ -73,7 +73,7 @@ def size_set(properties: Mapping[str, str], key: str) -> float:
     return size_bytes(properties.get(key)) or DEFAULTS[key]
 
 
-@dataclass(frozen=True)
+@frozen
 class Parallelism:
     """Slots that Spark plans for, before and after, and the settings that it plans by.
 
@@ -269,4 +269,4 @@ def _has_one_key(plan: Parallelism, count: int, shuffle_bytes: Ints) -> bool:
 
 
 def _is_skewed(shuffle_bytes: Ints) -> bool:
-    return float(shuffle_bytes.max()) > SKEWED * max(float(np.median(shuffle_bytes)), 1.0)
+    return float(shuffle_bytes.max()) > SKEWED * max(median(shuffle_bytes), 1.0)

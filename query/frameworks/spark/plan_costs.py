@@ -8,8 +8,7 @@ stage's time on the critical path, so that waiting is divided like computing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.frameworks.spark.plans import ROWS, WRITTEN_BYTES, WRITTEN_ROWS, Plan, amount
 from crystalperf.query.frameworks.spark.sql_operators import Node
@@ -26,7 +25,7 @@ MAX_SHARE = 0.95
 """Largest share of a stage's own time that a change may remove."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Rate:
     """CPU time of an operator, ns per row and per byte of it in memory."""
 

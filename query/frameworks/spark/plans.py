@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import duckdb
 
+from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.spark.engines import engine_of
 from crystalperf.query.frameworks.spark.sql_operators import Node, plans
 
@@ -27,10 +28,10 @@ WRITTEN_ROWS = "shuffle records written"
 WRITTEN_BYTES = "data size"
 """Rows and bytes of an exchange; the bytes are those of rows in memory, before compression."""
 
-_FOLDER = re.compile(r"/([^/\[\],\s]+)/?(?=[,\]\s]|$)")
+_FOLDER = regex(r"/([^/\[\],\s]+)/?(?=[,\]\s]|$)")
 
 
-@dataclass(frozen=True)
+@frozen
 class Plan:
     """The last plan of a query; `nodes` in pre-order, so that a node's id is its place."""
 

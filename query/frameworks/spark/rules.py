@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import duckdb
 import numpy as np
 
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.resources import with_other
 from crystalperf.query import sql
 from crystalperf.query.diagnose.findings.parts import LITTLE_BYTES
@@ -68,11 +69,11 @@ from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.findings import Committing, Finding
 from crystalperf.query.results.remarks import Remark
 
-_SCHEMA = re.compile(r"(parquet|orc|json|csv|text|load|table|xml|avro) at ")
-_INFERRED = re.compile(r"(csv|json|load|xml) at ")
+_SCHEMA = regex(r"(parquet|orc|json|csv|text|load|table|xml|avro) at ")
+_INFERRED = regex(r"(csv|json|load|xml) at ")
 """Calls of DataFrameReader that may read rows to infer the schema."""
-_LIMIT = re.compile(r"(show|take|head|first|isEmpty|limit|showString|tail) at |^runJob at PythonRDD")
-_COLUMNAR = re.compile(r"parquet|orc", re.IGNORECASE)
+_LIMIT = regex(r"(show|take|head|first|isEmpty|limit|showString|tail) at |^runJob at PythonRDD")
+_COLUMNAR = regex(r"parquet|orc", re.IGNORECASE)
 _CLEARLY = 1.2
 MAX_PARTITION = "spark.sql.files.maxPartitionBytes"
 MAX_EXECUTORS = "spark.dynamicAllocation.maxExecutors"
@@ -120,8 +121,8 @@ def few_tasks_advice(detail: StageStats) -> Advice | None:
     return MoreTasks()
 
 
-_COALESCE = re.compile(r"Coalesce (\d+)")
-_REPARTITION = re.compile(r"(SinglePartition|.*artitioning\((?:.*, )?(\d+)\)), REPARTITION_BY_NUM")
+_COALESCE = regex(r"Coalesce (\d+)")
+_REPARTITION = regex(r"(SinglePartition|.*artitioning\((?:.*, )?(\d+)\)), REPARTITION_BY_NUM")
 
 
 def program_call(detail: StageStats) -> Call | None:

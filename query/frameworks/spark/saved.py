@@ -14,7 +14,6 @@ The files of an application are in one folder, or one archive.  Each is recognis
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -22,6 +21,7 @@ from typing import Any
 import msgspec
 
 from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.spark.pages import Page, Pages, events
 from crystalperf.query.inputs.bounds import is_dense
 from crystalperf.query.inputs.containers import Batch, LogFile, Part, archive, head, pieces
@@ -38,7 +38,7 @@ _PATTERNS = {
     "applications": rb'(\[\s{0,99})?\{\s{0,99}"id"\s{0,99}:\s{0,99}"[^"]{1,200}"\s{0,99},\s{0,99}"name"\s{0,99}:'
     rb'\s{0,99}"[^"\n]{0,400}"\s{0,99},\s{0,99}"(?:attempts|coresGranted|maxCores|coresPerExecutor|memoryPerExecutorMB)"',
 }
-_PAGES = {name: re.compile(rb"\s{0,99}" + pattern) for name, pattern in _PATTERNS.items()}
+_PAGES = {name: regex(rb"\s{0,99}" + pattern) for name, pattern in _PATTERNS.items()}
 _NUMBERS = {name: number for number, name in enumerate(_PATTERNS)}
 _REQUIRED = ("applications", "environment", "executors", "jobs", "stages")
 _ADDRESSES = {
@@ -48,7 +48,7 @@ _ADDRESSES = {
     "jobs": "applications/APP/jobs",
     "stages": "applications/APP/stages?details=true",
 }
-_APP_ID = re.compile(rb'\[\s{0,99}"spark\.app\.id"\s{0,99},\s{0,99}"([\w.-]{1,200})"')
+_APP_ID = regex(rb'\[\s{0,99}"spark\.app\.id"\s{0,99},\s{0,99}"([\w.-]{1,200})"')
 _START_BYTES = 1000
 MAX_PAGE_BYTES = 64 << 20
 """Maximum size of a page, unpacked: it is in memory as a whole, with all of its values."""

@@ -9,11 +9,13 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-_SIZE = re.compile(r"([0-9]{1,15})([kmgtp]?)i?b?")
+from crystalperf.indexes.regex import regex
+
+_SIZE = regex(r"([0-9]{1,15})([kmgtp]?)i?b?")
 _SHIFT = {"k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
-_TIME = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([a-z]*)")
+_TIME = regex(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([a-z]*)")
 _TIME_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "min": 6e4, "h": 3.6e6, "d": 8.64e7}
-_VERSION = re.compile(r"v?([0-9]{1,9}(?:[.+-][A-Za-z0-9_]{1,40}){0,10})", re.ASCII)
+_VERSION = regex(r"v?([0-9]{1,9}(?:[.+-][A-Za-z0-9_]{1,40}){0,10})", re.ASCII)
 
 
 def size_bytes(text: str | None, unit: str = "") -> float | None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import duckdb
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.remarks import PushedShuffle, RemoteShuffle
 from crystalperf.query.results.remarks import Remark
@@ -18,8 +19,8 @@ from crystalperf.query.results.remarks import Remark
 MANAGER = "spark.shuffle.manager"
 
 _SERVICES = (
-    ("Celeborn", re.compile(r"celeborn|\.rss\.RssShuffleManager$", re.IGNORECASE)),  # and its predecessor
-    ("Uniffle", re.compile(r"uniffle|shuffle\.(Delegation)?RssShuffleManager$", re.IGNORECASE)),
+    ("Celeborn", regex(r"celeborn|\.rss\.RssShuffleManager$", re.IGNORECASE)),  # and its predecessor
+    ("Uniffle", regex(r"uniffle|shuffle\.(Delegation)?RssShuffleManager$", re.IGNORECASE)),
 )
 """Remote shuffle services, and the classes of their shuffle managers."""
 

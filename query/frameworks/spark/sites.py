@@ -11,14 +11,16 @@ import re
 
 import duckdb
 
-_SITE = re.compile(r"^\S+ at \S.*:\d+$", re.DOTALL)
-_NOWHERE = re.compile(
+from crystalperf.indexes.regex import regex
+
+_SITE = regex(r"^\S+ at \S.*:\d+$", re.DOTALL)
+_NOWHERE = regex(
     r" at (<unknown>:0|NativeMethodAccessorImpl\.java:\d+|RBackendHandler\.scala:\d+|CompletableFuture\.java:\d+"
     r"|FutureTask\.java:\d+|ThreadPoolExecutor\.java:\d+)$"
 )
 """Places in Java's reflection and threads, not in a program."""
 
-_METHOD = re.compile(r"^\w+$")
+_METHOD = regex(r"^\w+$")
 """The description of a query whose call has no line: the method alone."""
 
 _LONGEST = 80

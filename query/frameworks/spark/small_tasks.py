@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.trace.arrays import members, safe_divide
+from crystalperf.query.trace.arrays import median, members, safe_divide
 from crystalperf.query.trace.records import Floats
 
 LARGE_BYTES = 2**20
@@ -59,11 +59,11 @@ def own_cost_share(execution: Execution) -> Floats:
             rows_ms = byte_ms * moved[known] if byte_ms else usual_ms[known]
             most_ms = np.minimum(MAX_SHARE * took_ms[known], MAX_COST_MS)
             cost_ms = np.clip(took_ms[known] - rows_ms, 0.0, most_ms)
-            share[known] = safe_divide(np.minimum(cost_ms, np.median(cost_ms)), took_ms[known])
+            share[known] = safe_divide(np.minimum(cost_ms, median(cost_ms)), took_ms[known])
     return share
 
 
 def _of_large(took_ms: Floats, moved: Floats) -> float:
     """The median time for a byte of a stage's large tasks; 0 without any."""
     large = moved >= LARGE_BYTES
-    return float(np.median(took_ms[large] / moved[large])) if large.any() else 0.0
+    return median(took_ms[large] / moved[large]) if large.any() else 0.0

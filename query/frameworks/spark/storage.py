@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import duckdb
 
+from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.resources import CPU
 from crystalperf.query import sql
 from crystalperf.query.diagnose.stage_statistics import StageStats
@@ -44,15 +45,15 @@ that computes 50 (research/2026-11-29-advice-proven.md)."""
 KEPT_TIMES = 2.0
 """Memory of cached rows over the bytes of the files that were read."""
 
-_NOT_STORAGE = re.compile(r"ExistingRDD|OneRowRelation|In-memory|LocalTable|InMemory", re.IGNORECASE)
-_ROWS = re.compile(r"\b(csv|json|text|xml)\b", re.IGNORECASE)
+_NOT_STORAGE = regex(r"ExistingRDD|OneRowRelation|In-memory|LocalTable|InMemory", re.IGNORECASE)
+_ROWS = regex(r"\b(csv|json|text|xml)\b", re.IGNORECASE)
 """Formats whose files are read completely, regardless of the selected columns."""
 
-_COLUMNS = re.compile(r"\[([^\]]*)\]")
-_NUMBER = re.compile(r"#\d+L?")
+_COLUMNS = regex(r"\[([^\]]*)\]")
+_NUMBER = regex(r"#\d+L?")
 
 
-@dataclass(frozen=True)
+@frozen
 class _Files:
     scope: str
     node: int

@@ -12,12 +12,12 @@ contradict it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.resources import CPU, DISK, NET, resources
 from crystalperf.query.attribution.locality import CACHE_ROOT
 from crystalperf.query.attribution.storage import roots
@@ -47,8 +47,8 @@ from crystalperf.query.trace.records import (
 DATA_LOCALITY = {"PROCESS_LOCAL": "worker", "NODE_LOCAL": "host", "RACK_LOCAL": "rack", "ANY": "any"}
 """The distance of a task's data, by Spark's locality level; NO_PREF has none."""
 
-_FOLDER = re.compile(r" at /.*/")
-_NOWHERE = re.compile(r" at (<unknown>:0|NativeMethodAccessorImpl\.java:0|RBackendHandler\.scala:\d+)$")
+_FOLDER = regex(r" at /.*/")
+_NOWHERE = regex(r" at (<unknown>:0|NativeMethodAccessorImpl\.java:0|RBackendHandler\.scala:\d+)$")
 """Call sites without a line of Java: calls from Python or R, which use reflection."""
 
 _OF_CONNECT = "Spark Connect - session_id"
@@ -57,7 +57,7 @@ _OF_CONNECT = "Spark Connect - session_id"
 ASSUMED_BPS = 125e6
 """Assumed bandwidth of results, bytes per second: 1 Gbps, because Spark's logs do not record it."""
 
-_IN_THREAD = re.compile(r"^\$anonfun\$withThreadLocalCaptured\$\d+ at \S+$")
+_IN_THREAD = regex(r"^\$anonfun\$withThreadLocalCaptured\$\d+ at \S+$")
 """Where Spark (SQLExecution) computes the broadcasts or the subqueries of a query."""
 
 

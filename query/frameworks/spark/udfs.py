@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 import duckdb
 
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query import sql
 from crystalperf.query.diagnose.critical_operators import path_by
@@ -14,14 +14,14 @@ from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.remarks import PythonFunctions, PythonGroup
 from crystalperf.query.results.answers import NamedPart, PathItem
 
-RUNS_PYTHON = re.compile("Python|Pandas|InArrow|ArrowEval")
+RUNS_PYTHON = regex("Python|Pandas|InArrow|ArrowEval")
 """In the names of operators that run functions of users in Python workers."""
 
 SCALAR_UDF = "BatchEvalPython"
 """The operator of functions that take one row at a time."""
 
-_CALL = re.compile(r"(<lambda>|[A-Za-z_]\w*)\(")
-_RESULT = re.compile(r"#(\d{1,18})")
+_CALL = regex(r"(<lambda>|[A-Za-z_]\w*)\(")
+_RESULT = regex(r"#(\d{1,18})")
 
 
 def named_parts(

@@ -8,12 +8,13 @@ and a last byte of flags (1: integers are compressed).
 
 from __future__ import annotations
 
-import re
 import struct
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Set
-from dataclasses import dataclass
+
+from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 
 from .beginning import MAGIC
 from .model import JfrError, ProblemLog
@@ -21,13 +22,13 @@ from .varint import Truncated, read_varint
 
 HEADER = struct.Struct(">4sHHqqqqqqqI")
 HEADER_BYTES = HEADER.size
-NEXT_HEADER = re.compile(rb"FLR\0\0\x02")
+NEXT_HEADER = regex(rb"FLR\0\0\x02")
 METADATA, CONSTANT_POOL = 0, 1
 RESUME_EVENTS = 8  # valid events in a row that cannot be a coincidence
 MAX_EPOCH_NS = 4_000_000_000_000_000_000  # year 2096
 
 
-@dataclass(frozen=True)
+@frozen
 class RawChunk:
     """A chunk's header, and the position of its bytes in the recording; offsets count from the chunk's start."""
 
@@ -132,7 +133,7 @@ def _cut_end(view: memoryview, start: int, clock: tuple[int, int]) -> int:
     return len(view)
 
 
-@dataclass(frozen=True)
+@frozen
 class Walk:
     """Positions of the bodies of events (behind size and type) by type id, and of bytes that are not events."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
+
+from crystalperf.indexes.frozen import frozen
 
 from .chunk import RawChunk
 from .metadata import Layout, Leaf, read_string
@@ -18,7 +19,7 @@ from .varint import Truncated, varints_at
 Strings = list[str | int | None]
 
 
-@dataclass(frozen=True)
+@frozen
 class Columns:
     """Fields of n events. A field that the type lacks, or that has another kind, is absent."""
 

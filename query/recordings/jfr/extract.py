@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
+
 from . import model
 from .chunk import CONSTANT_POOL, RawChunk, Walk, event_body
 from .events import Columns, decode, epoch_ns, span_ns, within
@@ -52,7 +54,7 @@ SAMPLE_FIELDS = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class IntervalEvent:
     """How a duration event becomes an interval: kind, byte count, and the requested time."""
 

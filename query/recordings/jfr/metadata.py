@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
+
 from .varint import Truncated, read_varint, varint_stream
 
 MAX_DEPTH = 12
@@ -21,7 +23,7 @@ MAX_ELEMENTS = 2_000_000  # of a metadata event; real ones have some ten thousan
 INT_BITS = {"char": 16, "short": 16, "int": 32, "long": 64}
 
 
-@dataclass(frozen=True)
+@frozen
 class Leaf:
     """One value in the bytes of a type.
 

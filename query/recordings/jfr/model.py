@@ -5,11 +5,12 @@ Unknown indexes are -1. Times are nanoseconds since the Unix epoch (int64).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from crystalperf.indexes.frozen import frozen
 
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
@@ -53,7 +54,7 @@ class JfrError(ValueError):
     """The input cannot be read as a flight recording; the text is one sentence for the user."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Problem:
     """A problem in the input that the reader reports.
 
@@ -67,7 +68,7 @@ class Problem:
     meaning: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Jvm:
     """The virtual machine, from jdk.JVMInformation."""
 
@@ -75,7 +76,7 @@ class Jvm:
     java_arguments: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Thread:
     """A thread, one per JVM and Java thread id (or OS thread id if it has no Java id, and `java_tid` is 0).
 
@@ -88,7 +89,7 @@ class Thread:
     pid: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Frames:
     """Unique frames. Arrays have length n; `*_id` index the string tables next to them.
 
@@ -119,7 +120,7 @@ class Frames:
         return [self.method_names[i] for i in self.method_id.tolist()]
 
 
-@dataclass(frozen=True)
+@frozen
 class Stacks:
     """Unique stacks: `frame_index[offsets[i]:offsets[i + 1]]` are stack i's frames, leaf first.
 
@@ -137,7 +138,7 @@ class Stacks:
         return self.frame_index[self.offsets[index] : self.offsets[index + 1]]
 
 
-@dataclass(frozen=True)
+@frozen
 class Samples:
     """Sampled stacks sorted by time, arrays of one length.
 
@@ -162,7 +163,7 @@ class Samples:
         return int(self.time_ns.size)
 
 
-@dataclass(frozen=True)
+@frozen
 class Intervals:
     """Duration events sorted by start, arrays of one length.
 
@@ -187,7 +188,7 @@ class Intervals:
         return int(self.start_ns.size)
 
 
-@dataclass(frozen=True)
+@frozen
 class ThreadCpuLoad:
     """jdk.ThreadCPULoad sorted by time: shares (0 to 1 of all processors) since the last such event."""
 
@@ -200,7 +201,7 @@ class ThreadCpuLoad:
         return int(self.time_ns.size)
 
 
-@dataclass(frozen=True)
+@frozen
 class ProcessLoad:
     """jdk.CPULoad sorted by time: shares (0 to 1 of all processors of the machine) since the last such event."""
 
@@ -214,7 +215,7 @@ class ProcessLoad:
         return int(self.time_ns.size)
 
 
-@dataclass(frozen=True)
+@frozen
 class Throttling:
     """jdk.ContainerCPUThrottling sorted by time: periods of the container's CPU quota since it began, counted up."""
 
@@ -227,7 +228,7 @@ class Throttling:
         return int(self.time_ns.size)
 
 
-@dataclass(frozen=True)
+@frozen
 class NetworkLoad:
     """jdk.NetworkUtilization sorted by time: traffic of network devices since the last such event.
 
@@ -244,7 +245,7 @@ class NetworkLoad:
         return int(self.time_ns.size)
 
 
-@dataclass(frozen=True)
+@frozen
 class HeapUse:
     """jdk.GCHeapSummary sorted by time: bytes in use before and after each collection, by the collection's id."""
 
@@ -256,7 +257,7 @@ class HeapUse:
         return int(self.time_ns.size)
 
 
-@dataclass(frozen=True)
+@frozen
 class Recording:
     """A whole recording.
 

@@ -13,6 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
+
 from .metadata import Layout, Leaf, Types, read_string
 from .model import I32, I64, U8, Bool, ProblemLog
 from .varint import Truncated, read_varint, varint_stream
@@ -55,7 +57,7 @@ class Pool:
         return next((i for i, leaf in enumerate(self.layout) if leaf.path == name), -1)
 
 
-@dataclass(frozen=True)
+@frozen
 class Frames:
     """Distinct frames of a chunk, by the chunk's own keys of methods."""
 
@@ -191,7 +193,7 @@ class Pools:
         return found
 
 
-@dataclass(frozen=True)
+@frozen
 class PoolReader:
     """Reads the constant pools of a chunk: the types `keep`, and the stacks that `pools` wants."""
 

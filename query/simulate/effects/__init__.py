@@ -14,10 +14,11 @@ Contention for devices depends on when tasks run, so it is not an effect: each r
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.execution.dag import Dag
 from crystalperf.query.execution.execution import Execution
@@ -27,7 +28,7 @@ from crystalperf.query.trace.arrays import safe_divide
 from crystalperf.query.trace.records import Floats
 
 
-@dataclass(frozen=True)
+@frozen
 class State:
     """A run with some of the effects of a scenario applied.
 

@@ -10,6 +10,7 @@ from crystalperf.indexes.resources import CPU
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.simulate.effects import State
+from crystalperf.query.trace.arrays import median
 from crystalperf.query.trace.records import Floats
 
 MIN_LEFT = 0.25
@@ -55,7 +56,7 @@ def of_tasks(execution: Execution, ratio: float) -> Floats:
     of_worker = np.full(len(had), ratio)
     left = np.divide(ratio * had - background, had - background, out=np.full(len(had), ratio), where=is_limited)
     of_worker[is_limited] = np.maximum(left, MIN_LEFT * min(ratio, 1.0))[is_limited]
-    anywhere = float(np.median(of_worker)) if len(had) else ratio
+    anywhere = median(of_worker) if len(had) else ratio
     known = (worker >= 0) & (worker < len(had))
     found: Floats = np.where(known, of_worker[np.where(known, worker, 0)] if len(had) else ratio, anywhere)
     return found

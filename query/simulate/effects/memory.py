@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import CPU, DISK
 from crystalperf.query.execution.execution import MemoryRule
 from crystalperf.query.execution.scenario import Scenario
@@ -37,7 +38,7 @@ MUCH_COLLECTING = 0.1
 """Share of task time in garbage collection from which the effect of another heap size is unknown."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Request:
     """Another memory size: `ratio` times as much for `slots` times as many slots; workers had `memory` bytes each.
 

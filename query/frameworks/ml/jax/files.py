@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.ml.tensorflow import files
 from crystalperf.query.inputs.files import Application, Head, LogPart
 from crystalperf.query.trace.records import Problems
 
-_MARKS = re.compile(rb"jax(?:lib)?_version|PjitFunction\(|py_xla_execute|PjRtCApiLoadedExecutable")
+_MARKS = regex(rb"jax(?:lib)?_version|PjitFunction\(|py_xla_execute|PjRtCApiLoadedExecutable")
 
 
 def recognise(head: Head) -> LogPart | None:

@@ -12,9 +12,9 @@ it.  Time before the profiler had started, which may take seconds, or after it w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.ml.tensorflow.xplane import Line, Traced
 from crystalperf.query.frameworks.ml.training.calls import device_of
 from crystalperf.query.frameworks.ml.training.nesting import innermost
@@ -23,17 +23,17 @@ from crystalperf.query.frameworks.ml.training.program import Operation
 _SHORTEST_MS = 0.05
 """Shorter Python functions count as a part of their callers."""
 
-_MARK = re.compile(r"ThreadpoolListener::|end: |ThunkExecutor::Execute \(wait")
-_WAITS = re.compile(
+_MARK = regex(r"ThreadpoolListener::|end: |ThunkExecutor::Execute \(wait")
+_WAITS = regex(
     r"block_until_ready|try_to_block|BlockHost|SequencingEvent|[Aa]wait|\b[Ww]ait|[Ss]ynchronize|WaitEvent"
     r"|\$\S*profiler\.py|_value$|__array__$|\b(?:sleep|acquire|recv|select|poll|join)$"
 )
-_PYTHON = re.compile(r"\$(?P<place>\S+) (?P<name>.+)")
-_ON_CPU = re.compile(r"Thunk|Cpu|PjitFunction|Eigen|Execute|Enqueue|command_buffer::|Launch|XLA GPU module")
-_STARTS, _STOPS = (re.compile(rf"\$\S*profiler\.py:\d+ {word}_trace") for word in ("start", "stop"))
-_NUMBER = re.compile(r"\.\d+$")
-_COLLECTIVE = re.compile(r"(?:all-(?:reduce|gather|to-all)|reduce-scatter|collective-)")
-_INSTRUCTION = re.compile(r"[a-z][\w.-]*")
+_PYTHON = regex(r"\$(?P<place>\S+) (?P<name>.+)")
+_ON_CPU = regex(r"Thunk|Cpu|PjitFunction|Eigen|Execute|Enqueue|command_buffer::|Launch|XLA GPU module")
+_STARTS, _STOPS = (regex(rf"\$\S*profiler\.py:\d+ {word}_trace") for word in ("start", "stop"))
+_NUMBER = regex(r"\.\d+$")
+_COLLECTIVE = regex(r"(?:all-(?:reduce|gather|to-all)|reduce-scatter|collective-)")
+_INSTRUCTION = regex(r"[a-z][\w.-]*")
 _XLA_THREAD = "tf_XLA"
 
 

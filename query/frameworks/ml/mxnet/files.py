@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.ml.training.chrome import is_json
 from crystalperf.query.frameworks.ml.training.files import application
 from crystalperf.query.inputs.files import Application, Head, LogPart
 from crystalperf.query.trace.records import Problems
 
-_EVENTS = re.compile(rb'"traceEvents"\s*:')
-_DEVICE = re.compile(rb'"args"\s*:\s*\{\s*"name"\s*:\s*"(?:cpu|gpu|cpu pinned|cpu shared)/\d*"')
-_CALLS = re.compile(rb'"cat"\s*:\s*"MXNET_C_API"')
+_EVENTS = regex(rb'"traceEvents"\s*:')
+_DEVICE = regex(rb'"args"\s*:\s*\{\s*"name"\s*:\s*"(?:cpu|gpu|cpu pinned|cpu shared)/\d*"')
+_CALLS = regex(rb'"cat"\s*:\s*"MXNET_C_API"')
 
 
 def recognise(head: Head) -> LogPart | None:

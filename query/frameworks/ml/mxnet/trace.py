@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.ml.training import chrome, program, times
 from crystalperf.query.frameworks.ml.training.assembly import Assembly
 from crystalperf.query.frameworks.ml.training.chrome import Event, number
@@ -29,11 +30,11 @@ PROCESS = "process"
 """The device of the program's own calls."""
 
 _CALL = "MXNET_C_API"
-_DEVICE = re.compile(r"(?P<kind>cpu|gpu|cpu pinned|cpu shared)/\d*")
-_WAITS = re.compile(r"Wait|SyncCopyToCPU")
-_COPY = re.compile(r"Copy(?P<source>CPU|GPU)2(?P<target>CPU|GPU)")
-_EXCHANGE = re.compile(r"KVStoreDist|Horovod|AllReduce", re.IGNORECASE)
-_PRODUCT = re.compile(r"FullyConnected|(?:^|_)dot(?:$|_)")
+_DEVICE = regex(r"(?P<kind>cpu|gpu|cpu pinned|cpu shared)/\d*")
+_WAITS = regex(r"Wait|SyncCopyToCPU")
+_COPY = regex(r"Copy(?P<source>CPU|GPU)2(?P<target>CPU|GPU)")
+_EXCHANGE = regex(r"KVStoreDist|Horovod|AllReduce", re.IGNORECASE)
+_PRODUCT = regex(r"FullyConnected|(?:^|_)dot(?:$|_)")
 _ENGINE = frozenset(["DeleteVariable", "[Deleted]", "SetupExec", "ResourceRandomSetSeed"])
 
 

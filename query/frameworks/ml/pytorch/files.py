@@ -11,23 +11,24 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.ml.training.chrome import is_json
 from crystalperf.query.frameworks.ml.training.files import application
 from crystalperf.query.inputs.files import Application, Head, LogPart
 from crystalperf.query.trace.records import Problems
 
-_EVENTS = re.compile(rb'"traceEvents"\s*:')
-_OURS = re.compile(
+_EVENTS = regex(rb'"traceEvents"\s*:')
+_OURS = regex(
     rb'"(?:distributedInfo|deviceProperties|record_shapes)"\s*:|"aten::|"PyTorch Profiler|"ProfilerStep#'
     rb'|"cat"\s*:\s*"(?:cpu_op|user_annotation|cuda_runtime|kernel|python_function|Operator)"|"computeProperties"\s*:'
 )
-_NOT_OURS = re.compile(rb'"Ascend Hardware"|"async_npu"|"HostToDevice|"CANN"|"pid"\s*:\s*"(?:CPU|CUDA) functions"')
+_NOT_OURS = regex(rb'"Ascend Hardware"|"async_npu"|"HostToDevice|"CANN"|"pid"\s*:\s*"(?:CPU|CUDA) functions"')
 """Lists of events that other profilers write under PyTorch's categories."""
-_RANK = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]{0,400}?"rank"\s*:\s*(?P<rank>\d{1,7})')
-_WORLD_SIZE = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]{0,400}?"world_size"\s*:\s*(?P<size>\d{1,7})')
+_RANK = regex(rb'"distributedInfo"\s*:\s*\{[^{}]{0,400}?"rank"\s*:\s*(?P<rank>\d{1,7})')
+_WORLD_SIZE = regex(rb'"distributedInfo"\s*:\s*\{[^{}]{0,400}?"world_size"\s*:\s*(?P<size>\d{1,7})')
 
 
-SAYS_NOTHING = re.compile(r"(?:rank|trace|worker|profile|profiler|pytorch|torch)?[_-]?\d*\.", re.IGNORECASE)
+SAYS_NOTHING = regex(r"(?:rank|trace|worker|profile|profiler|pytorch|torch)?[_-]?\d*\.", re.IGNORECASE)
 """File names that many trainings have."""
 
 

@@ -6,10 +6,10 @@ synchronises returns after the kernels launched before it, a step ends before th
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.ml.pytorch.kineto import Process, Ran, Thread
 from crystalperf.query.frameworks.ml.training import times
 
@@ -19,8 +19,8 @@ _TOLERANCE_US = 100.0
 _BEHIND_US = 1_000.0
 """Minimum time behind a single contradicting event."""
 
-_WAITS_FOR_ALL = re.compile(r"(?:cuda|hip)DeviceSynchronize$|cuCtxSynchronize$")
-_NAMESPACED = re.compile(r"[\w.]+::|(?:cuda|hip|cu)[A-Z]")
+_WAITS_FOR_ALL = regex(r"(?:cuda|hip)DeviceSynchronize$|cuCtxSynchronize$")
+_NAMESPACED = regex(r"[\w.]+::|(?:cuda|hip|cu)[A-Z]")
 
 
 def correct(process: Process) -> None:

@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.ml.pytorch.kineto import Process, Ran
 from crystalperf.query.frameworks.ml.pytorch.work import VECTORIZED, Launch, launch, work
 from crystalperf.query.frameworks.ml.training.devices import MODELS, PCIE, Model, model_of
 from crystalperf.query.frameworks.ml.training.roofline import Grid, Kernel, Work, moved_bytes, shares
 
-_UPDATES = re.compile(r"^aten::_(?:foreach|fused)_")
-_ACCUMULATES = re.compile(r"AccumulateGrad")
+_UPDATES = regex(r"^aten::_(?:foreach|fused)_")
+_ACCUMULATES = regex(r"AccumulateGrad")
 _LONG_US = 100.0
 _DEEPEST = 200
 """Operators looked at before a launch, for the one that contains it."""

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.ml.pytorch.names import MODULE, STEP, is_collective, is_informative, is_mark
 from crystalperf.query.frameworks.ml.training.chrome import Event, number
 from crystalperf.query.frameworks.ml.training.roofline import Grid, grid_of
@@ -41,7 +42,7 @@ MAX_EVENTS = 400_000
 MEMORY = "[memory]"
 """The name of events of memory; `Device Type` is 0 for the host's."""
 
-_ON_THREAD = re.compile(r"gloo:(?P<what>\w+)")
+_ON_THREAD = regex(r"gloo:(?P<what>\w+)")
 _SIZES = {
     "float": 4, "double": 8, "c10::Half": 2, "c10::BFloat16": 2, "int": 4, "long": 8, "long int": 8, "unsigned char": 1,
     "bool": 1, "Float": 4, "BFloat16": 2, "Half": 2, "Double": 8, "Int": 4, "Long": 8, "Byte": 1,

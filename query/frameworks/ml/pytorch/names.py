@@ -6,6 +6,7 @@ import re
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.ml.training.calls import device_of
 
 MODULE = "nn.Module: "
@@ -14,32 +15,32 @@ MODULE = "nn.Module: "
 UNNAMED = "unknown"
 """PyTorch's name for a function whose file's path or name is not ASCII."""
 
-STEP = re.compile(r"ProfilerStep#(?P<number>\d+)")
-_FRAME = re.compile(r"(?P<file>.+)\((?P<line>\d{1,9})\): (?P<function>.+)")
-_OF_C = re.compile(r"<built-in (?:function|method) (?P<name>\w+)(?: of (?P<owner>[\w.]+)(?: object at .*)?)?>")
+STEP = regex(r"ProfilerStep#(?P<number>\d+)")
+_FRAME = regex(r"(?P<file>.+)\((?P<line>\d{1,9})\): (?P<function>.+)")
+_OF_C = regex(r"<built-in (?:function|method) (?P<name>\w+)(?: of (?P<owner>[\w.]+)(?: object at .*)?)?>")
 _OWNERS = ("builtins", "posix", "numpy")
 """Modules that are left out of the names of their C functions."""
-_LIBRARY = re.compile(r"(?:^|/)(?:torch|site-packages|dist-packages|lib/python3)/|^<")
+_LIBRARY = regex(r"(?:^|/)(?:torch|site-packages|dist-packages|lib/python3)/|^<")
 
-FREES = re.compile(r"(?:cuda|hip)Free$")
-INQUIRES = re.compile(r"(?:DeviceGetAttribute|GetDeviceProperties|GetSymbolAddress)\w*$")
-SETS_UP = re.compile(r"(?:cuda|hip|cu)(?:Init|SetDevice|(?:Device|Func|Stream|Event)?Get|(?:Stream|Event)Create)\w*$")
-SYNCHRONIZES = re.compile(
+FREES = regex(r"(?:cuda|hip)Free$")
+INQUIRES = regex(r"(?:DeviceGetAttribute|GetDeviceProperties|GetSymbolAddress)\w*$")
+SETS_UP = regex(r"(?:cuda|hip|cu)(?:Init|SetDevice|(?:Device|Func|Stream|Event)?Get|(?:Stream|Event)Create)\w*$")
+SYNCHRONIZES = regex(
     rf"(?:cuda|hip|mtia|xpu|cu)\w*Synchronize$|cudaMemcpy$|hipMemcpy$|deviceSynchronize|{FREES.pattern}"
 )
-LAUNCHES = re.compile(r"Launch|Memcpy\w*Async|Memset\w*Async")
-COLLECTIVE = re.compile(
+LAUNCHES = regex(r"Launch|Memcpy\w*Async|Memset\w*Async")
+COLLECTIVE = regex(
     r"nccl(?:Dev|Sym\w*)?Kernel|rccl|nccl:|mscclKernel"
     r"|(?:\b|deep_)ep::(?:inter|intra)node"  # DeepEP
     r"|cross_device_reduce_|allreduce_fusion_kernel"  # vLLM, SGLang, FlashInfer
     r"|(?:one_shot|two_shot|multimem)_all_(?:reduce|gather)|multimem_one_shot",  # PyTorch's symmetric memory
     re.IGNORECASE,
 )
-_WAITS = re.compile(
+_WAITS = regex(
     r"<built-in (?:function|method) (?:(?:sleep|print|acquire|poll|accept|_accept|wait\w*)\b"
     r"|select(?:>| of select\.)|join of _thread\.|get of _queue\.)"  # other types have methods of these names
 )
-_BETWEEN_TWO = re.compile(r"SendRecv|gloo:(?:send|recv)")
+_BETWEEN_TWO = regex(r"SendRecv|gloo:(?:send|recv)")
 
 _NAMES = 1 << 14
 """Names whose facts are kept: a trace has a million events of few names, some of hundreds of letters."""

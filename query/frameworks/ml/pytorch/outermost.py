@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.ml.pytorch.kineto import Ran, Thread
 from crystalperf.query.frameworks.ml.pytorch.names import MODULE, mark_phase
 
 BACKWARD = "autograd::engine::evaluate_function: "
-_NAMESPACED = re.compile(r"[\w.]+::")
+_NAMESPACED = regex(r"[\w.]+::")
 
 
 @dataclass(slots=True)

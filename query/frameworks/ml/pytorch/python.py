@@ -6,7 +6,6 @@ computing, unless the label of the Python function that called it says otherwise
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -14,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.frameworks.ml.pytorch.kineto import SHORTEST_US, Process, Thread
 from crystalperf.query.frameworks.ml.pytorch.names import UNNAMED, Frame, device_of_c, frame_of, is_wait
@@ -24,19 +24,19 @@ NAMED_SHARE = 0.01
 """Minimum share of a thread's traced time for which a function becomes an operator of its own."""
 
 
-_OF_PROCESSES = re.compile(r"(?:^|/)(?:subprocess|multiprocessing/connection)\.py$")
+_OF_PROCESSES = regex(r"(?:^|/)(?:subprocess|multiprocessing/connection)\.py$")
 """Files whose functions read and write pipes: their time is a wait for the other end, not for a disk."""
 
-_OF_STREAMS = re.compile(r"(?:^|/)tqdm/\w+\.py$")
-_LOGS = re.compile(r"(?:^|/)logging/__init__\.py$")
+_OF_STREAMS = regex(r"(?:^|/)tqdm/\w+\.py$")
+_LOGS = regex(r"(?:^|/)logging/__init__\.py$")
 """Files whose functions write to a program's output; those that log into a file call `emit` twice."""
 
-_OF_DESCRIPTORS = re.compile(r"<built-in function (?:read|write)>")
+_OF_DESCRIPTORS = regex(r"<built-in function (?:read|write)>")
 
-_DISPATCHES = re.compile(r"/torch/_ops\.py$")
+_DISPATCHES = regex(r"/torch/_ops\.py$")
 """A file whose functions dispatch all operators, which compute: their labels fit no single operator."""
 
-_OF_LOCKS = re.compile(r"(?:^|/)threading\.py$")
+_OF_LOCKS = regex(r"(?:^|/)threading\.py$")
 """A file whose functions wait on behalf of their callers."""
 
 

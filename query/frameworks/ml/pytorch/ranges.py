@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.execution.execution import Ends
 from crystalperf.query.execution.scenario import SPEED, Scenario
 from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, HOST, LATENCY
@@ -31,7 +32,7 @@ HOST_TERM = "host_term"
 """The property with the term of a run's host."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Terms:
     """Half widths of ln(actual / predicted); `_slope` is per unit of |ln(new / recorded)| of what changes."""
 

@@ -22,7 +22,6 @@ for a Python function, CALL_SHARE for a call of the runtime.  `python -m lab.sco
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -32,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.ml.pytorch import ranges
 from crystalperf.query.frameworks.ml.pytorch.kineto import Process, Ran
 from crystalperf.query.frameworks.ml.pytorch.names import MODULE, is_collective, is_synchronizing
@@ -87,11 +87,11 @@ _FIRST_STEP = 1.15
 _ROUNDS = 3
 """How often the recorded steps are placed: the first rounds bring host and device into their steady state."""
 
-_LAUNCHES = re.compile(r"LaunchKernel")
-_TO_HOST = re.compile(r"DtoH(?!.*Pinned)")
+_LAUNCHES = regex(r"LaunchKernel")
+_TO_HOST = regex(r"DtoH(?!.*Pinned)")
 """Copies that their call waits for; all others it only launches."""
 
-_ALL_STREAMS = re.compile(r"DeviceSynchronize|ContextSynchronize|deviceSynchronize")
+_ALL_STREAMS = regex(r"DeviceSynchronize|ContextSynchronize|deviceSynchronize")
 
 
 @frozen

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.ml.training.devices import GPU, Unit, roofline_bound
 from crystalperf.query.frameworks.ml.training.roofline import Work
 
@@ -111,7 +112,7 @@ def work(kernel: str, blocks: int, by: Launch | None) -> Work:
 
 # ---- products
 
-_MATMUL = re.compile(r"(?:_scaled_|_int_)?(?:mm|bmm)$|addmm|baddbmm|addbmm|linear$|matmul$|addmv$|mv$|dot$")
+_MATMUL = regex(r"(?:_scaled_|_int_)?(?:mm|bmm)$|addmm|baddbmm|addbmm|linear$|matmul$|addmv$|mv$|dot$")
 
 
 def _product(kernel: str, operator: str, by: Launch | None) -> Work:
@@ -210,16 +211,14 @@ def _numbers(text: str) -> list[int]:
     return [int(each) for each in parts] if all(re.fullmatch(r"-?[0-9]{1,9}", each) for each in parts) else []
 
 
-_FP32 = re.compile(
+_FP32 = regex(
     r"sgemm|simt|ffma|f32f32_f32f32|_f32_aligned|scudnn|s_ker|gemm_fp32|gemmSN|gemmk1|gemv2|gemvNSP|volta_s",
     re.IGNORECASE,
 )
-_TF32 = re.compile(r"tf32|s1688", re.IGNORECASE)
-_16BIT = re.compile(
-    r"16816|bf16|fp16|f16|h884|hmma|half|bfloat|h1688|_h_bz|_v_bz|_hsh_|_hss_|_bss_|_tst_", re.IGNORECASE
-)
-_FP8 = re.compile(r"e4m3|e5m2|fp8|qmma", re.I)
-_FP64 = re.compile(r"dgemm|f64|d884|double", re.I)
+_TF32 = regex(r"tf32|s1688", re.IGNORECASE)
+_16BIT = regex(r"16816|bf16|fp16|f16|h884|hmma|half|bfloat|h1688|_h_bz|_v_bz|_hsh_|_hss_|_bss_|_tst_", re.IGNORECASE)
+_FP8 = regex(r"e4m3|e5m2|fp8|qmma", re.I)
+_FP64 = regex(r"dgemm|f64|d884|double", re.I)
 
 
 def unit_of(kernel: str, by: Launch | None) -> Unit:
@@ -239,10 +238,10 @@ def unit_of(kernel: str, by: Launch | None) -> Unit:
 # ---- kernels that move bytes
 
 VECTORIZED = "vectorized_elementwise_kernel"
-_ARRAYS = re.compile(r"std::array<char\*, (\d+)")
-_FUNCTOR = re.compile(r"Functor<(?P<kind>[\w:]+)(?:, (?P<numbers>\d+(?:, \d+)*))?")
-_DEPTH = re.compile(r"TensorList(?:ScalarList)?Metadata<(?:\w+, )?(\d+)>|FusedOptimizerTensorListMetadata<(\d+)>")
-_KIND = re.compile(r"\b(c10::BFloat16|c10::Half|BFloat16|Half|float|double|long|int|bool|unsigned char)\b")
+_ARRAYS = regex(r"std::array<char\*, (\d+)")
+_FUNCTOR = regex(r"Functor<(?P<kind>[\w:]+)(?:, (?P<numbers>\d+(?:, \d+)*))?")
+_DEPTH = regex(r"TensorList(?:ScalarList)?Metadata<(?:\w+, )?(\d+)>|FusedOptimizerTensorListMetadata<(\d+)>")
+_KIND = regex(r"\b(c10::BFloat16|c10::Half|BFloat16|Half|float|double|long|int|bool|unsigned char)\b")
 
 
 @cache
@@ -272,7 +271,7 @@ def _multi_tensor(kernel: str, blocks: int, by: Launch | None) -> Work:
     return Work(bytes=elements * accesses * _element_bytes(kernel), known_by="shapes" if by_shapes else "grid")
 
 
-_COMPARES = re.compile(r"(?:eq|ne|lt|le|gt|ge|isnan|isinf|logical_\w+)_?$")
+_COMPARES = regex(r"(?:eq|ne|lt|le|gt|ge|isnan|isinf|logical_\w+)_?$")
 _ONLY_WRITES = frozenset(["fill_", "zero_", "ones", "zeros", "full", "arange", "normal_", "uniform_", "bernoulli_"])
 
 
@@ -320,7 +319,7 @@ def _broadcast(tensors: Sequence[Tensor]) -> tuple[int, ...] | None:
     return tuple(found)
 
 
-_INDEXED = re.compile(r"index|gather|scatter|take|masked|nonzero|sort|topk|_?unique|argsort|cumsum|put_|bincount")
+_INDEXED = regex(r"index|gather|scatter|take|masked|nonzero|sort|topk|_?unique|argsort|cumsum|put_|bincount")
 
 
 def _passes(kernel: str, operator: str, blocks: int, by: Launch) -> Work | float | None:

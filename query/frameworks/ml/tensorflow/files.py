@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.ml.training.chrome import is_json
 from crystalperf.query.frameworks.ml.training.files import application
 from crystalperf.query.inputs.files import Application, Head, LogPart
@@ -19,12 +20,12 @@ from crystalperf.query.trace.records import Problems
 KINDS = ("run metadata", "timeline", "xplane", "summary")
 
 _SUMMARY = b"brain.Event:"
-_TAGGED = re.compile(rb"\x42[\x80-\xff]{0,4}[\x00-\x7f]\x0a[\x00-\x7f]")
-_TIMELINE = re.compile(rb'"cat"\s*:\s*"Op"|"cat"\s*:\s*"DataFlow"|"name"\s*:\s*"Allocators"')
-_VIEWER = re.compile(rb'"name"\s*:\s*"/(?:host|device):[^"]{1,80}"')
-_SHOWN = re.compile(r"[._]trace\.json(?:\.gz)?$")  # the trace viewer's file of an XPlane
-_EVENTS = re.compile(rb'"traceEvents"\s*:')
-_OTHERS = re.compile(rb'"(?:schemaVersion|baseTimeNanoseconds|deviceProperties)"\s*:')
+_TAGGED = regex(rb"\x42[\x80-\xff]{0,4}[\x00-\x7f]\x0a[\x00-\x7f]")
+_TIMELINE = regex(rb'"cat"\s*:\s*"Op"|"cat"\s*:\s*"DataFlow"|"name"\s*:\s*"Allocators"')
+_VIEWER = regex(rb'"name"\s*:\s*"/(?:host|device):[^"]{1,80}"')
+_SHOWN = regex(r"[._]trace\.json(?:\.gz)?$")  # the trace viewer's file of an XPlane
+_EVENTS = regex(rb'"traceEvents"\s*:')
+_OTHERS = regex(rb'"(?:schemaVersion|baseTimeNanoseconds|deviceProperties)"\s*:')
 
 
 def recognise(head: Head) -> LogPart | None:

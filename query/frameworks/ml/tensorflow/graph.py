@@ -16,6 +16,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.ml.tensorflow.messages import (
     DeviceStats,
     NodeDef,
@@ -34,11 +35,11 @@ from crystalperf.query.frameworks.ml.training.servers import Demand, union_ms
 from crystalperf.query.trace.contract import EdgeKind
 from crystalperf.query.trace.records import Problems
 
-_TASK = re.compile(r"/job:(?P<job>[^/]+)/replica:\d+/task:(?P<task>\d+)")
-_ACCELERATOR = re.compile(r"(?:device:)?(?P<kind>gpu|tpu):(?P<number>\d+)", re.IGNORECASE)
-_STREAM = re.compile(r"/stream:(?P<stream>\w+)|/memcpy", re.IGNORECASE)
-_COPY = re.compile(r"MEMCPY(?P<way>[HD]to[HDA])", re.IGNORECASE)
-_EDGE = re.compile(r"^edge_\d+_")
+_TASK = regex(r"/job:(?P<job>[^/]+)/replica:\d+/task:(?P<task>\d+)")
+_ACCELERATOR = regex(r"(?:device:)?(?P<kind>gpu|tpu):(?P<number>\d+)", re.IGNORECASE)
+_STREAM = regex(r"/stream:(?P<stream>\w+)|/memcpy", re.IGNORECASE)
+_COPY = regex(r"MEMCPY(?P<way>[HD]to[HDA])", re.IGNORECASE)
+_EDGE = regex(r"^edge_\d+_")
 _CLIENT_OPS = frozenset(["_SOURCE", "_SINK"])
 
 CLOCKS_APART_MS = 0.2

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query.trace.wire import BYTES, all_of, fields, last_number, last_text, messages, text
 
 
@@ -127,8 +128,8 @@ def _node_def(message: memoryview) -> NodeDef:
 
 # Labels -----------------------------------------------------------------------------------------------------------
 
-_KERNEL = re.compile(r"(?:\[[^\]]*\] ?)*(?P<name>\S+) = (?P<op>[\w.>]+)\((?P<inputs>.*)\)\s*(?:@.*)?$", re.DOTALL)
-_TRANSFER = re.compile(
+_KERNEL = regex(r"(?:\[[^\]]*\] ?)*(?P<name>\S+) = (?P<op>[\w.>]+)\((?P<inputs>.*)\)\s*(?:@.*)?$", re.DOTALL)
+_TRANSFER = regex(
     r"\[(?P<size>[\d.]+)(?P<unit>[KMGT]?B)\] \[[^\]]*\] (?P<edge>\S+) from (?P<source>\S+) to (?P<target>\S+)"
 )
 _UNITS = {"B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
+from crystalperf.indexes.regex import regex
 
-_INPUT = re.compile(
+_INPUT = regex(
     r"(Iterator(V\d)?GetNext|IteratorGetNext|OneShotIterator|QueueDequeue|BatchDataset|StagingArea|Unstage|MapUnstage|RecordInput)"
 )
-_DISK = re.compile(
+_DISK = regex(
     r"(ReadFile|WriteFile|ReaderRead|WholeFileReader|TFRecordReader|FixedLengthRecordReader|TextLineReader|Restore|Save"
     r"|MergeV2Checkpoints|MatchingFiles|LookupTableImport|WriteSummary|FlushSummary|CreateSummaryFileWriter)"
 )
-_PYTHON = re.compile(r"(Eager)?PyFunc")
-_NET = re.compile(
-    r"(Collective|NcclAllReduce|NcclReduce|NcclBroadcast|Horovod|RemoteCall|RecvTensor|BytePS|BigQuery|Rpc)"
-)
+_PYTHON = regex(r"(Eager)?PyFunc")
+_NET = regex(r"(Collective|NcclAllReduce|NcclReduce|NcclBroadcast|Horovod|RemoteCall|RecvTensor|BytePS|BigQuery|Rpc)")
 
 
 def is_input(operator: str) -> bool:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.ml.tensorflow.operator_kinds import is_input, likely_of
 from crystalperf.query.frameworks.ml.training import collectives, steady, times
 from crystalperf.query.frameworks.ml.training.assembly import Assembly
@@ -69,7 +70,7 @@ class Plane:
 Launches = dict[str, tuple[int | None, float]]
 """By correlation the lane of the thread that launched a kernel, None if that has no operations, and the moment, ms."""
 
-_ASKS = re.compile(r"block_until_ready|BlockHostUntilReady|_value$|__array__$")
+_ASKS = regex(r"block_until_ready|BlockHostUntilReady|_value$|__array__$")
 """Functions of JAX in which a host waits for results."""
 
 HostOperations = Callable[[str, Line], Iterable[Operation]]
@@ -89,17 +90,17 @@ _KEPT_STATS = frozenset(
         "stage_id",
     ]
 )
-_OPERATOR = re.compile(r"(?P<node>[^:\s][^:]*):(?P<op>[A-Z_]\w*)")
-_EAGER = re.compile(r"EagerLocalExecute: (?P<op>(?!__)\w+)")
+_OPERATOR = regex(r"(?P<node>[^:\s][^:]*):(?P<op>[A-Z_]\w*)")
+_EAGER = regex(r"EagerLocalExecute: (?P<op>(?!__)\w+)")
 _NEXT_BATCH = "IteratorGetNextOp::DoCompute"
-_DEVICE = re.compile(r"/device:(?P<kind>GPU|TPU|CUSTOM):(?P<number>\w+)")
-_NANOSECONDS = re.compile(r"\d{1,19}")
+_DEVICE = regex(r"/device:(?P<kind>GPU|TPU|CUSTOM):(?P<number>\w+)")
+_NANOSECONDS = regex(r"\d{1,19}")
 """Of Unix time."""
 
-_STREAM = re.compile(r"Stream #")
-_COPY = re.compile(r"Mem(?:cpy|set)(?P<way>\w*)", re.IGNORECASE)
-_SIZE = re.compile(r"(?:size|num_bytes):(?P<bytes>\d+)")
-_COLLECTIVE = re.compile(
+_STREAM = regex(r"Stream #")
+_COPY = regex(r"Mem(?:cpy|set)(?P<way>\w*)", re.IGNORECASE)
+_SIZE = regex(r"(?:size|num_bytes):(?P<bytes>\d+)")
+_COLLECTIVE = regex(
     r"Collective(Reduce|Gather|Bcast|AllToAll|ReduceScatter)|nccl\w*|all-?reduce|all-?gather", re.IGNORECASE
 )
 

@@ -10,13 +10,14 @@ import re
 
 import numpy as np
 
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.resources import CPU, NET
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks import Growth
 from crystalperf.query.frameworks.ml.training.assumptions import BatchGrows
 from crystalperf.query.frameworks.ml.training.devices import GPU, GROWING
 
-_OF_PARAMETERS = re.compile(
+_OF_PARAMETERS = regex(
     r"^(Python|between |starting )"  # the program's time between operators, and at its start
     # PyTorch: optimizers, one by one, in groups or as one kernel; gradients, and those of DDP
     r"|^(Optimizer\.|aten::_(foreach|fused)_(?!dropout)|multi_tensor_apply)"
@@ -28,7 +29,7 @@ _OF_PARAMETERS = re.compile(
 )
 """Operators whose work does not depend on the batch."""
 
-_OF_EXAMPLES = re.compile(r"all_?to_?all|\b(i?send|i?recv)\b|sendrecv", re.IGNORECASE)
+_OF_EXAMPLES = regex(r"all_?to_?all|\b(i?send|i?recv)\b|sendrecv", re.IGNORECASE)
 """Exchanges of data that examples produce; all others are assumed to be of parameters and gradients."""
 
 

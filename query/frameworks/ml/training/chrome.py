@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.ml.training.times import Doubts
 from crystalperf.query.inputs.bounds import check_undecodable
 from crystalperf.query.inputs.containers import LogFile, Part, pieces
@@ -36,14 +37,14 @@ _MAX_BYTES = 4 * CHUNK_BYTES
 """Maximum text without the end of an event; more of it is left out."""
 
 _MAX_HEADER_BYTES = 16 << 20
-_EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
-_BETWEEN = re.compile(rb"\}\s*,\s*\{")
-_LAST = re.compile(rb'\}\s*(?=\]\s*(?:,\s*"|\}?\s*\Z))')
+_EVENTS = regex(rb'"traceEvents"\s*:\s*\[')
+_BETWEEN = regex(rb"\}\s*,\s*\{")
+_LAST = regex(rb'\}\s*(?=\]\s*(?:,\s*"|\}?\s*\Z))')
 _CONTROLS = bytes.maketrans(bytes(range(32)), b" " * 32)
-_UNESCAPED = re.compile(rb'(?<!\\)((?:\\\\)*+)\\(?!["/bfnrt]|u[0-9a-fA-F]{4}|u?[0-9a-fA-F]{0,3}\Z)')
+_UNESCAPED = regex(rb'(?<!\\)((?:\\\\)*+)\\(?!["/bfnrt]|u[0-9a-fA-F]{4}|u?[0-9a-fA-F]{0,3}\Z)')
 """A backslash that begins no escape; pairs of them before it.  Valid escapes match nothing: there may be millions."""
 
-_NO_NUMBER = re.compile(rb"([:\[,]\s*)[-+]?(?:inf(?:inity)?|nan(?:\(\w*\))?)(?=\s*[,}\]])", re.IGNORECASE)
+_NO_NUMBER = regex(rb"([:\[,]\s*)[-+]?(?:inf(?:inity)?|nan(?:\(\w*\))?)(?=\s*[,}\]])", re.IGNORECASE)
 
 
 class Args(msgspec.Struct, gc=False, frozen=True):

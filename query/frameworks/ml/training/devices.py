@@ -13,6 +13,7 @@ from typing import Literal, get_args
 
 from crystalperf.indexes.errors import SettingError
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.indexes.resources import Resource
 from crystalperf.query.execution.scenario import Setting
 
@@ -24,18 +25,18 @@ LATENCY = Resource("gpulat", "GPU latency", "device.latency", "speed")
 PCIE = Resource("pcie", "host-device link", "device.link", "bytes per second", shared_by="worker", rate_bps=12e9)
 """PCIe 3.0 with 16 lanes has 12 GB/s of its 15.75 in practice; only traces without bytes need it."""
 
-_ARITHMETIC = re.compile(
+_ARITHMETIC = regex(
     r"gemm|gemv|matmul|conv(?!ert)|winograd|implicit|cutlass|cublas|xmma|wgmma|mma_|flash|fmha|attention|attn|cudnn.*(fprop|dgrad|wgrad)"
     r"|_mm_|::mm|addmm|bmm|einsum|nvjet|cijk|dot_kernel|lstm|rnn",
     re.IGNORECASE,
 )
-_MOVES = re.compile(
+_MOVES = regex(
     r"im2col|col2im|transpose|nchwtonhwc|nhwctonchw|splitkreduce|reduce|elementwise|copy|init_device_workspace|addpadding",
     re.IGNORECASE,
 )
-_TRITON = re.compile(r"triton_(?P<kind>[a-z]{3})_fused_")
-_OWN = re.compile(r"(?:\w+(?:::|\s+)|\(anonymous namespace\)::)*(?P<name>\w+)")
-_WRAPPER = re.compile(r"(?:Kernel2?|device_kernel|enable_\w+)<")
+_TRITON = regex(r"triton_(?P<kind>[a-z]{3})_fused_")
+_OWN = regex(r"(?:\w+(?:::|\s+)|\(anonymous namespace\)::)*(?P<name>\w+)")
+_WRAPPER = regex(r"(?:Kernel2?|device_kernel|enable_\w+)<")
 
 
 @cache
@@ -170,7 +171,7 @@ SETTINGS: Mapping[str, Setting] = {
 }
 """Settings of runs with an accelerator."""
 
-_SPEED = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[xX]")
+_SPEED = regex(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[xX]")
 MIX = "arithmetic_ms"
 """A run's property: time of its products by unit, `16-bit:12.5 tf32:3`, ms."""
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark import plan_costs as costs
@@ -42,8 +44,8 @@ MUCH_SMALLER = 3.0
 PARTITION_BYTES = 64 * MIB
 """Largest partition to hash: hash tables do not spill.  Spark compares the setting with the advisory size, too."""
 
-_KIND = re.compile(r"\], ?\[[^\[]*\], ?(\w+)")
-_KEY = re.compile(r"([A-Za-z_]\w*)#\d+")
+_KIND = regex(r"\], ?\[[^\[]*\], ?(\w+)")
+_KEY = regex(r"([A-Za-z_]\w*)#\d+")
 _MAY_BUILD = {
     "Inner": (True, True), "Cross": (True, True), "LeftOuter": (False, True), "LeftSemi": (False, True),
     "LeftAnti": (False, True), "ExistenceJoin": (False, True), "RightOuter": (True, False),
@@ -54,7 +56,7 @@ _KEEPS_ESTIMATE = frozenset({"filter", "project", "exchange", "sort", "hashaggre
 """Operators above a scan whose result Spark estimates to be no larger than the scan's files."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Input:
     """The input of a side of a join: its first operator, which is an exchange if the join had it shuffled."""
 
@@ -67,7 +69,7 @@ class Input:
         return self.node.what.kind == "exchange"
 
 
-@dataclass(frozen=True)
+@frozen
 class ShuffledJoin:
     """A join of a plan, its sides by size, and whether the small one may be broadcast; `stage` computed it."""
 
@@ -90,7 +92,7 @@ class ShuffledJoin:
         return JoinFacts(self.stage.facts.id, self.node.name, tuple(keys), large, small, others, filters)
 
 
-@dataclass(frozen=True)
+@frozen
 class Gain:
     """A join with what another algorithm saves, at most `most_ms`."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.frameworks.spark import plan_costs as costs
 from crystalperf.query.frameworks.spark.advise.scans import conjuncts
@@ -24,11 +24,11 @@ OUT = costs.Rate(200)
 """CPU time of a matching row in what follows the join."""
 
 _JOINS = ("cartesianproduct", "broadcastnestedloopjoin")
-_PREFIX = re.compile(r"^(?:CartesianProduct|BroadcastNestedLoopJoin)(?: Build(?:Left|Right),)?(?: (\w+)(?:,|$))?\s*")
-_COLUMN = re.compile(r"[A-Za-z_]\w*#\d+")
-_EQUALS = re.compile(r"\([^()]*#\d+L?\)? = [^()]*\(?[A-Za-z_]\w*#\d+L?\)*")
-_COMPARES = re.compile(r"#\d+L?\)? (<|>|<=|>=) \(?[A-Za-z_]\w*#\d+")
-_NUMBER = re.compile(r"#\d+L?")
+_PREFIX = regex(r"^(?:CartesianProduct|BroadcastNestedLoopJoin)(?: Build(?:Left|Right),)?(?: (\w+)(?:,|$))?\s*")
+_COLUMN = regex(r"[A-Za-z_]\w*#\d+")
+_EQUALS = regex(r"\([^()]*#\d+L?\)? = [^()]*\(?[A-Za-z_]\w*#\d+L?\)*")
+_COMPARES = regex(r"#\d+L?\)? (<|>|<=|>=) \(?[A-Za-z_]\w*#\d+")
+_NUMBER = regex(r"#\d+L?")
 
 
 @frozen

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.advise.partitions import A_TASK_BYTES
@@ -27,11 +27,11 @@ CACHING_MS = 2500.0
 """Time that caching adds to a query: code that is generated for it, another job, and conversion of its rows.  Two lab
 jobs lost 0.5 and 4 s in comparison with the middle above (research/2026-11-29-advice-proven.md)."""
 
-_NUMBER = re.compile(r"#\d+L?|, \[plan_id=\d+\]")
-_KEYS = re.compile(r"keys?=\[([^\]]*)\]")
-_PARTITIONING = re.compile(r"(\w+partitioning)\((.*)\)")
-_COUNT = re.compile(r"hashpartitioning\(.*, (\d{1,9})\)")
-_LISTS = re.compile(r"\[([^\]]*)\]")
+_NUMBER = regex(r"#\d+L?|, \[plan_id=\d+\]")
+_KEYS = regex(r"keys?=\[([^\]]*)\]")
+_PARTITIONING = regex(r"(\w+partitioning)\((.*)\)")
+_COUNT = regex(r"hashpartitioning\(.*, (\d{1,9})\)")
+_LISTS = regex(r"\[([^\]]*)\]")
 _IGNORED = ADAPTERS | {"project", "sort"}
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.diagnose.findings.parts import LITTLE_BYTES
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
@@ -29,9 +29,9 @@ _FORCE = "spark.sql.adaptive.forceOptimizeSkewedJoin"
 DEFAULT_FACTOR = 5.0
 """A partition is skewed if it has more than this many times the median, and more than the threshold."""
 
-_CANNOT_SPLIT = re.compile(r"\], ?\[[^\[]*\], ?FullOuter")
-_REPARTITIONS = re.compile(r"hashpartitioning\(.*\), REPARTITION_BY")
-_GROUPS = re.compile(r"(Object|Sort)?(Hash)?Aggregate|FlatMapGroups|MapGroups|AggregateInPandas")
+_CANNOT_SPLIT = regex(r"\], ?\[[^\[]*\], ?FullOuter")
+_REPARTITIONS = regex(r"hashpartitioning\(.*\), REPARTITION_BY")
+_GROUPS = regex(r"(Object|Sort)?(Hash)?Aggregate|FlatMapGroups|MapGroups|AggregateInPandas")
 
 
 def skew(properties: Mapping[str, str], stages: Stages) -> Iterator[Candidate]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.frameworks.spark import plan_costs as costs
 from crystalperf.query.frameworks.spark.plans import ROWS, Plan, amount, table
@@ -31,28 +32,28 @@ FEWEST_ROWS = 1e5
 FEWEST_ROWS_SORTED = 1e6
 """A scan of fewer rows may have read a single row group, as it does if the files are sorted."""
 
-_SKIPS_ROWS = re.compile(r"parquet|orc|delta|iceberg", re.IGNORECASE)
+_SKIPS_ROWS = regex(r"parquet|orc|delta|iceberg", re.IGNORECASE)
 """Formats with minima and maxima of columns, by which Spark skips parts of files."""
 
 _COLUMN = r"[A-Za-z_][\w.]*#\d+L?"
 _VALUE = r"(?:[^()#]|\([^()#]*\))+"
-_PLAIN = re.compile(
+_PLAIN = regex(
     rf"\(?(?:{_COLUMN} (?:=|<=>|<|>|<=|>=|IN) \(?{_VALUE}|{_VALUE} (?:=|<|>|<=|>=) {_COLUMN}|{_COLUMN} INSET .*"
     rf"|StartsWith\({_COLUMN}, .*)\)*"
 )
-_NULL = re.compile(r"\(?is(not)?null\(.*\)\)?")
-_WRAPPED = re.compile(
+_NULL = regex(r"\(?is(not)?null\(.*\)\)?")
+_WRAPPED = regex(
     rf"(cast|year|month|dayofmonth|hour|to_date|date_format|date_trunc|trunc|substring|substr|concat|coalesce|floor|ceil"
     rf"|unix_timestamp|from_unixtime|date_add|date_sub|left)\((?:[\w ,']*?, )?({_COLUMN})"
 )
 """Functions of a column whose comparison can be written as one of the column itself."""
 
-_ARITHMETIC = re.compile(rf"\(({_COLUMN}) ([-+*/]) [\d.]+\)")
-_PYTHON = re.compile(r"pythonUDF\d+#\d+")
-_NUMBER = re.compile(r"#\d+L?")
+_ARITHMETIC = regex(rf"\(({_COLUMN}) ([-+*/]) [\d.]+\)")
+_PYTHON = regex(r"pythonUDF\d+#\d+")
+_NUMBER = regex(r"#\d+L?")
 
 
-@dataclass(frozen=True)
+@frozen
 class Filtered:
     """A scan below a filter; `conditions` are the parts of that, all of which have to hold."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
+from crystalperf.indexes.frozen import frozen
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.results.findings import StageCost
 from crystalperf.query.results.recommendations import Affected
@@ -13,7 +14,7 @@ from crystalperf.query.results.recommendations import Affected
 C = TypeVar("C", bound=StageCost)
 
 
-@dataclass(frozen=True)
+@frozen
 class Stages:
     """Stages in full, and the contributions of these and others to findings."""
 

@@ -6,12 +6,12 @@ Spark itself writes lines.  An array is read as a whole, so its size is bounded.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from itertools import chain
 
 import msgspec
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.inputs.bounds import is_dense
 from crystalperf.query.inputs.containers import Batch, LogFile, Part, batches, head, pieces
 from crystalperf.query.trace.records import Problems
@@ -22,7 +22,7 @@ _MAX_BYTES = 256 << 20
 _CHUNK_BYTES = 4 << 20
 """Text whose events are separated at once: each takes 100 bytes more, and the text may be a list of empty ones."""
 
-_BORDER = re.compile(rb'\}\s*,\s*(?=\{\s*"Event"\s*:)')
+_BORDER = regex(rb'\}\s*,\s*(?=\{\s*"Event"\s*:)')
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 _FIRST_BYTES = 256
 _NEXT = json.JSONDecoder().raw_decode

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crystalperf.indexes.frozen import frozen
+from crystalperf.query.trace.arrays import median
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -85,7 +86,7 @@ def _next_step(launch: Floats, finish: Floats, measured: Floats, begin: int) -> 
     for row in rows[rows >= begin][:_MAX_TRIED].tolist():
         step = float(excess[row])
         alike = rows[(rows >= row) & (np.abs(excess[rows] - step) <= SAME * abs(step))]
-        step = float(np.median(excess[alike]))
+        step = median(excess[alike])
         if _is_step(launch, finish, excess, row, step):
             return row, step
     return None
@@ -115,5 +116,5 @@ def _stays_back(finish: Floats, latest_ms: float, step: float) -> bool:
 
 def implausible(times: Floats) -> tuple[float, float]:
     """The earliest and the latest plausible time of a log, ms, by the median of its times."""
-    middle = float(np.median(times))
+    middle = median(times)
     return middle - FARTHEST_MS, middle + FARTHEST_MS

@@ -11,16 +11,17 @@ import re
 import struct
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Raw
+from msgspec import Raw, Struct, field
 from msgspec.json import Decoder
 
 from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.spark import saved
 from crystalperf.query.frameworks.spark.failures import cause, loss
 from crystalperf.query.frameworks.spark.log import events as spark
@@ -49,7 +50,7 @@ SUCCEEDED, FAILED, KILLED, UNFINISHED, RESUBMITTED = range(5)
 
 _ROW = struct.Struct(f"{len(TASK_FIELDS)}d")
 
-_KEPT_PROPERTIES = re.compile(
+_KEPT_PROPERTIES = regex(
     r"spark\.(master|submit\.deployMode|default\.parallelism|task\.cpus|scheduler\.mode|speculation|rdd\.compress"
     r"|executor\.(cores|memory|memoryOverhead|memoryOverheadFactor|pyspark\.memory|instances|metrics\.pollingInterval)"
     r"|driver\.(cores|memory)|cores\.max|locality\.wait(\.\w+)?"
@@ -65,22 +66,21 @@ _KEPT_PROPERTIES = re.compile(
     r"|rapids\.sql\.explain|(executor|task)\.resource\.gpu\.amount"
     r"|repl\.class\.uri|databricks\.clusterSource)"
 )
-_URL = re.compile(r"[a-z][a-z0-9+]{1,15}:/")
-_NUMBER = re.compile(rb'"?(\d{1,18})"?')
+_URL = regex(r"[a-z][a-z0-9+]{1,15}:/")
+_NUMBER = regex(rb'"?(\d{1,18})"?')
 
 KINDS = ("scan", "cached", "shuffle read", "shuffle write", "broadcast", "python", "output")
 """Kinds of data that tasks of a stage may read and write, in the order of output."""
 
-_SCANS = re.compile(
+_SCANS = regex(
     r"^(Batch|Gpu|Photon|Comet\w*|Native\w*)?Scan\b|Scan(Exec)?Transformer|FileScan|HadoopRDD|FileScanRDD|DataSourceRDD"
     r"|JDBCRDD|TableScan"
 )
-_PYTHON = re.compile(r"Python|Pandas|ArrowEval|InArrow")
-_SHUFFLED = re.compile(r"Shuffled|CoGroupedRDD|AQEShuffleRead|CustomShuffleReader")
+_PYTHON = regex(r"Python|Pandas|ArrowEval|InArrow")
+_SHUFFLED = regex(r"Shuffled|CoGroupedRDD|AQEShuffleRead|CustomShuffleReader")
 
 
-@dataclass(slots=True)
-class Job:
+class Job(Struct):
     job_id: int
     submit: float | None
     stage_ids: list[int]
@@ -95,8 +95,7 @@ class Job:
     started: bool = True  # whether the log has its start
 
 
-@dataclass(slots=True)
-class Stage:
+class Stage(Struct):
     stage_id: int
     attempt: int
     name: str | None
@@ -120,8 +119,7 @@ class Stage:
     completed: bool = False
 
 
-@dataclass(slots=True)
-class Executor:
+class Executor(Struct):
     executor_id: str
     host: str | None = None
     cores: float | None = None
@@ -133,8 +131,7 @@ class Executor:
     announced: bool = False
 
 
-@dataclass(slots=True)
-class SqlQuery:
+class SqlQuery(Struct):
     sql_id: int
     root: int | None
     name: str | None
@@ -177,8 +174,7 @@ _ZERO = Parts(
 _NO_METRICS = spark.TaskMetrics()
 
 
-@dataclass
-class LoggedRun:
+class LoggedRun(Struct):
     """The contents of a log collected so far."""
 
     log: LogFile

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_ty
 import msgspec
 from msgspec import Raw, Struct, field
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.inputs.bounds import check_undecodable, is_dense
 from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.trace.records import Problems, shortened
@@ -540,22 +541,22 @@ _TYPES: dict[str, type[Event]] = {
 }
 
 # Events of Spark, and of engines, without data for the tables.
-_PASSED_OVER = re.compile(
+_PASSED_OVER = regex(
     r"SparkListener(BlockManagerRemoved|UnpersistRDD|BlockUpdated|TaskGettingResult"
     r"|SpeculativeTaskSubmitted|.*(Blacklisted|Excluded|Unexcluded|Unblacklisted)(ForStage)?)"
     r"|org\.apache\.spark\.scheduler\.SparkListener.*|org\.apache\.spark\.sql\..*|org\.apache\.spark\.streaming\..*"
     r"|com\.nvidia\.spark\.rapids\..*|(org\.apache\.gluten|io\.glutenproject|org\.apache\.auron)\..*"
 )
-USER_IN_URL = re.compile(r"//[^/@\s]*@")
+USER_IN_URL = regex(r"//[^/@\s]*@")
 """User information before the host of an address, which may contain a password."""
 
-_NAME = re.compile(rb'"Event"\s*:\s*"([^"\\]{1,200})"')
+_NAME = regex(rb'"Event"\s*:\s*"([^"\\]{1,200})"')
 _MAX_NAMES = 1000
 
 _EVENT = b'{"Event":"'
 """The start of a line as Spark writes it; a tool that rewrote the log may add blanks, or order the fields."""
 
-_HEAD = re.compile(rb'\s{0,100}\{\s{0,100}"Event"\s{0,100}:\s{0,100}"([\w.$]{1,200})"')
+_HEAD = regex(rb'\s{0,100}\{\s{0,100}"Event"\s{0,100}:\s{0,100}"([\w.$]{1,200})"')
 _START, _VERSION = b"SparkListenerTaskStart", b"SparkListenerLogStart"
 _NAMES = {each.encode() for each in _TYPES}
 _OF_ALL = {each.encode() for each, kind in _TYPES.items() if kind in (TaskStart, TaskEnd, LogStart)}
@@ -565,7 +566,7 @@ UNREADABLE = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 """The errors of typed decoders."""
 
 # A start as Spark writes it, whole; its other fields are read only where the task's end is missing.
-_TASK_START = re.compile(
+_TASK_START = regex(
     rb'\s*\{\s*"Event"\s*:\s*"SparkListenerTaskStart"\s*,\s*"Stage ID"\s*:\s*\d+\s*,\s*"Stage Attempt ID"\s*:\s*\d+'
     rb'\s*,\s*"Task Info"\s*:\s*\{\s*"Task ID"\s*:\s*(\d{1,15})\s*,.*\}\s*\}\s*',
     re.DOTALL,
@@ -726,9 +727,7 @@ def plan_rows(plan: Raw) -> list[Operator]:
     return rows
 
 
-_LOCATION = re.compile(
-    r"(?:Format: \w{1,20}, )?Location: .{0,2000}?(?=PartitionFilters: |PushedFilters: |ReadSchema: )"
-)
+_LOCATION = regex(r"(?:Format: \w{1,20}, )?Location: .{0,2000}?(?=PartitionFilters: |PushedFilters: |ReadSchema: )")
 
 
 def _without_location(detail: str | None) -> str | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.spark.log.events import Accumulable
 
-_CLOCK = re.compile(rb'"(\d{1,6}):(\d\d):(\d\d(?:\.\d{1,9})?)"')
+_CLOCK = regex(rb'"(\d{1,6}):(\d\d):(\d\d(?:\.\d{1,9})?)"')
 """A time as RAPIDS writes it: hours:minutes:seconds."""
 
 

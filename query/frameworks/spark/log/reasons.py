@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 from msgspec import Raw
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.trace.records import shortened
 
 Reason = tuple[str, str]
@@ -20,13 +21,13 @@ Reason = tuple[str, str]
 MAX_REASONS = 10_000
 """Most reasons of one query that are kept."""
 
-_SECTION = re.compile(rb"== (?:Extended Information \(Comet\)|Photon Explanation) ==")
-_END = re.compile(r"^== ", re.MULTILINE)
-_OF_NODE = re.compile(r"[\s:+-]*(?P<name>[^\s:+-].*?) \[COMET: (?P<reason>.*?)\](?: \[COMET-INFO: .*)?")
+_SECTION = regex(rb"== (?:Extended Information \(Comet\)|Photon Explanation) ==")
+_END = regex(r"^== ", re.MULTILINE)
+_OF_NODE = regex(r"[\s:+-]*(?P<name>[^\s:+-].*?) \[COMET: (?P<reason>.*?)\](?: \[COMET-INFO: .*)?")
 _WHOLE_PLAN = "Comet accelerated "
-_ID = re.compile(r"(?<=\w)#\d{1,18}L?\b")
-_WORD = re.compile(r"\w*")
-_NUMBERED = re.compile(r"\d+ ")
+_ID = regex(r"(?<=\w)#\d{1,18}L?\b")
+_WORD = regex(r"\w*")
+_NUMBERED = regex(r"\d+ ")
 
 
 def explained(text: Raw) -> bytes | None:

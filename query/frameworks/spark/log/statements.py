@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec import Struct, field
+
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.spark.log import events as spark
 from crystalperf.query.trace.records import Columns, shortened, table
 
 Server = Literal["connect", "thrift"]
 Status = Literal["succeeded", "failed", "canceled", "unfinished"]
 
-_QUERY = re.compile(r'\bquery: "((?:[^"\\]|\\.){1,2000})')
+_QUERY = regex(r'\bquery: "((?:[^"\\]|\\.){1,2000})')
 """The SQL text in a request to Connect, whose protocol buffer Spark logs as text."""
 
-_NODE = re.compile(r"\s*(common|root|\w*command\w*|\w+_operation\w*) \{")
-_OPERATION = re.compile(
+_NODE = regex(r"\s*(common|root|\w*command\w*|\w+_operation\w*) \{")
+_OPERATION = regex(
     r"^ *(read|project|filter|join|set_op|sort|limit|aggregate|local_relation|sample|offset|deduplicate|range"
     r"|repartition|with_columns|show_string|drop|tail|map_partitions|group_map|write_operation\w*|create_\w+) \{",
     re.MULTILINE,
@@ -31,8 +33,7 @@ _READ = 20_000  # characters of a request
 _LARGEST = 1 << 53
 
 
-@dataclass(slots=True)
-class Statement:
+class Statement(Struct):
     """A statement as its events have it, times in Unix ms.  It ended when its rows were computed, and was closed when
     the client had them."""
 
@@ -50,8 +51,7 @@ class Statement:
     row_count: int | None = None
 
 
-@dataclass
-class Statements:
+class Statements(Struct):
     """The statements of a log by Spark's ids, in the order of their starts."""
 
     by_id: dict[str, Statement] = field(default_factory=dict)

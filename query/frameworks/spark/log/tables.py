@@ -7,13 +7,13 @@ counted in import_stats, nothing is changed silently.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.attribution.locality import CACHE_ROOT
 from crystalperf.query.frameworks.spark.log.clock_steps import STEP_MS, Eras, eras, implausible
 from crystalperf.query.frameworks.spark.log.collect import (
@@ -36,7 +36,7 @@ from crystalperf.query.frameworks.spark.log.statements import number_of
 from crystalperf.query.frameworks.spark.log.task_rows import TASK_FIELDS
 from crystalperf.query.frameworks.spark.memory import heap_bytes
 from crystalperf.query.frameworks.spark.settings import number, size_bytes, unread, version_number
-from crystalperf.query.trace.arrays import members
+from crystalperf.query.trace.arrays import median, members
 from crystalperf.query.trace.records import (
     LARGEST,
     Columns,
@@ -56,7 +56,7 @@ _MIB = 1 << 20
 _MAX_PARTITIONS = 1 << 31  # of one stage: Spark counts them in an int
 _LARGEST_IDS = np.array([1 << 53, _MAX_PARTITIONS, MAX_ATTEMPTS])  # of tasks, stages and their attempts
 _DEFAULT_MEMORY_BYTES = 1 << 30  # of spark.executor.memory
-LOCAL_MASTER = re.compile(r"local(\[([0-9]{1,9}|\*)(,\s*\d+)?\])?")
+LOCAL_MASTER = regex(r"local(\[([0-9]{1,9}|\*)(,\s*\d+)?\])?")
 _SAME_FILES = 0.01  # relative: two tasks with a smaller difference of input bytes read the same files
 _MAX_SIZES = 1 << 20  # partitions whose input sizes are kept
 _MAX_CORES = 10_000  # of one executor; machines have some hundred, and each costs memory here
@@ -276,7 +276,7 @@ class _Clock:
 
     def _end(self, run: LoggedRun, times: list[float], launches: Floats, tasks: _Tasks) -> tuple[float, bool]:
         end = _sane(run.end)
-        typical = float(np.median(launches)) if len(launches) else self.start_ms
+        typical = median(launches) if len(launches) else self.start_ms
         if run.ended and end is not None and end >= max(self.start_ms, typical):
             return end, True
         if run.ended:

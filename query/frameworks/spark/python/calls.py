@@ -7,11 +7,11 @@ as libraries and builtins, is that of their callers, in proportion to the time t
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from crystalperf.indexes.regex import regex
 from crystalperf.query.frameworks.spark.python import worker_frames
 from crystalperf.query.frameworks.spark.python.stages import PythonStage, with_result
 from crystalperf.query.frameworks.spark.python.tables import FunctionTime, PythonTables
@@ -20,10 +20,10 @@ from crystalperf.query.frameworks.spark.python.worker_frames import Part
 if TYPE_CHECKING:
     from crystalperf.query.recordings.pstats import CallProfile, FunctionCalls, Key
 
-_UDF_FILE = re.compile(r"udf_(\d{1,18})(?:_perf)?\.pstats")
+_UDF_FILE = regex(r"udf_(\d{1,18})(?:_perf)?\.pstats")
 """The name of Spark's dumps: `udf_7_perf.pstats` of the session's profiler, `udf_7.pstats` of the older one."""
-_RDD_FILE = re.compile(r"rdd_\d+\.pstats")
-_BUILTIN_READ = re.compile(r"method 'read\w*' of '_io|method 'recv\w*' of '_socket")
+_RDD_FILE = regex(r"rdd_\d+\.pstats")
+_BUILTIN_READ = regex(r"method 'read\w*' of '_io|method 'recv\w*' of '_socket")
 _MOST_FUNCTIONS = 200
 _ROUNDS = 64
 """Calls between libraries that are followed to a user's function; functions that call each other would have no end."""

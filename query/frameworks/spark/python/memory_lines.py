@@ -6,13 +6,13 @@ is its sum, divided by the number of calls that ran it: a mean over calls and wo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import duckdb
 
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.python import worker_frames
@@ -25,7 +25,7 @@ from crystalperf.query.trace.records import Columns, table
 if TYPE_CHECKING:
     from crystalperf.query.recordings.memory_profile import FunctionMemory, MemoryProfile
 
-_FILE = re.compile(r"udf_(\d{1,18})_memory\.txt")
+_FILE = regex(r"udf_(\d{1,18})_memory\.txt")
 """The name of Spark's dumps."""
 
 LIMIT = "spark.executor.pyspark.memory"

@@ -14,6 +14,7 @@ from functools import cache
 from typing import Literal
 
 from crystalperf.indexes.frozen import frozen
+from crystalperf.indexes.regex import regex
 
 Frame = tuple[str, str, int]
 """File, function and line; the file is empty for native code."""
@@ -27,7 +28,7 @@ start          what a worker does before its first row of a task: it imports mod
 wait           it waits for the JVM, for rows or for space to write
 """
 
-_PYSPARK = re.compile(
+_PYSPARK = regex(
     r"^(?:.*/)?pyspark/((?:worker|daemon|worker_util|serializers|util|shuffle|rdd|core/|conversion|accumulators"
     r"|broadcast|profiler|statcounter|taskcontext|sql/|pandas/|cloudpickle|errors/|streaming/|resource/|ml/|mllib/"
     r"|python/)[^:]*)$"
@@ -35,7 +36,7 @@ _PYSPARK = re.compile(
 _BARE = frozenset({"worker.py", "daemon.py", "worker_util.py", "serializers.py"})
 """Files of PySpark as py-spy shows them if PySpark is in a zip; users hardly name theirs so."""
 
-_PACKAGES = re.compile(r"(?:site-packages|dist-packages|/lib/python3(?:\.\d+)?)/(?!site-packages|dist-packages)(.+)$")
+_PACKAGES = regex(r"(?:site-packages|dist-packages|/lib/python3(?:\.\d+)?)/(?!site-packages|dist-packages)(.+)$")
 """A file below a folder that Python imports packages from."""
 
 _CONVERTS = frozenset({"pandas", "pyarrow", "numpy"})
