@@ -15,7 +15,7 @@ from crystalperf.query.attribution import storage
 from crystalperf.query.diagnose import findings, losses
 from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.critical_operators import path_by_operator
-from crystalperf.query.diagnose.hosts import HostTime, host_times
+from crystalperf.query.diagnose.hosts import HostTime, HostTimes, host_times
 from crystalperf.query.diagnose.missing_data import with_missing_data
 from crystalperf.query.diagnose.not_recorded import not_recorded
 from crystalperf.query.diagnose.outcome import ended_tasks, outcome, short_of_workers, without_workers
@@ -73,7 +73,7 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advis
     unmodelled, ended = advisor.unmodelled_device(connection, execution), outcome(connection, execution, advisor)
     lost = _lost(connection, execution, advisor, pieces, ended, alive)
     hosts = host_times(connection, execution)
-    costs = _stage_costs(execution, advisor, details, hosts, _limits(resource_ms, largest, names))
+    costs = _stage_costs(execution, advisor, details, findings.slow_ones(hosts), _limits(resource_ms, largest, names))
     scopes, own = _scopes(connection, execution), advisor.findings(connection, details)
     answer = Debug(
         scope=execution.scope.text,
@@ -225,12 +225,12 @@ def _stage_costs(
     execution: Execution,
     advisor: Advisor,
     details: Sequence[StageStats],
-    hosts: Sequence[HostTime],
+    slow: Sequence[HostTime],
     limits: Collection[str],
 ) -> list[StageCost]:
     """The contributions of each stage to findings about tasks, slots and devices."""
     by_stage: dict[str, list[HostTime]] = {}
-    for each in hosts:
+    for each in slow:
         by_stage.setdefault(each.stage, []).append(each)
     found: list[StageCost] = []
     # Tasks that run in the order of their thread are of different kinds: they cannot share work with each other, and
@@ -270,7 +270,7 @@ def _findings(
     execution: Execution,
     advisor: Advisor,
     details: Sequence[StageStats],
-    hosts: Sequence[HostTime],
+    hosts: HostTimes,
     first: Sequence[Finding],
     of_stages: Sequence[Finding],
 ) -> tuple[Finding, ...]:

@@ -28,6 +28,8 @@ class Level:
     """
 
     def __init__(self, start_ms: Floats, end_ms: Floats, rate: Floats | None = None) -> None:
+        if rate is None:  # all alike, so starts and ends need not stay together, and sorted ones are merged faster
+            start_ms, end_ms = np.sort(start_ms), np.sort(end_ms)
         rates = np.ones((len(start_ms), 1)) if rate is None else rate if rate.ndim == 2 else rate[:, None]
         moments = np.concatenate([start_ms, end_ms])
         order = np.argsort(moments, kind="stable")
