@@ -61,18 +61,14 @@ def host_times(connection: duckdb.DuckDBPyConnection, execution: Execution) -> H
 
     No host is faster or slower on `other`: that time needs none of its resources.
     """
-    names, bounds = tuple(sorted(execution.names)), [execution.scope.start_ms, execution.scope.end_ms]
-    hosts = connection.execute(sql.text("compared_hosts").format(most_hosts=MAX_HOSTS), bounds).fetchall()
+    names, bounds = tuple(sorted(execution.names)), {"begin": execution.scope.start_ms, "end": execution.scope.end_ms}
+    compared = sql.text("compared_hosts").format(most_hosts=MAX_HOSTS)
+    hosts = connection.execute(compared, bounds).fetchall()
     if not hosts:
         return HostTimes(names, (), *(np.empty((len(names), 0)) for _ in range(2)), *(np.empty(0) for _ in range(3)))
-    given = {
-        "begin": bounds[0],
-        "end": bounds[1],
-        "stages": [row[0] for row in hosts],
-        "hosts": [row[1] for row in hosts],
-    }
-    query = sql.text("host_tasks").format(resources=", ".join(f"coalesce({name}_ms, 0) AS {name}_ms" for name in names))
-    columns = connection.execute(query, given).fetchnumpy()
+    parts = ", ".join(f"coalesce({name}_ms, 0) AS {name}_ms" for name in names)
+    query = sql.text("host_tasks").format(hosts=compared, resources=parts)
+    columns = connection.execute(query, bounds).fetchnumpy()
     whose = Split(columns.pop("number"), columns.pop("of_stage"), len(hosts))
     _, others_duration_ms = whose.medians(columns.pop("duration_ms"))
     own_bytes, others_bytes = whose.medians(columns.pop("read_bytes"))
