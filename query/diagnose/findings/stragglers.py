@@ -222,14 +222,16 @@ def slow_ones(times: HostTimes) -> list[HostTime]:
     return [times.of(resource, row) for row, resource in np.argwhere(slow.T).tolist()]
 
 
-def slow_hosts(times: HostTimes, details: Sequence[StageStats]) -> list[SlowHosts]:
-    """Hosts with a slower resource than their peers, in most stages that use it: a malfunction (paper §4.2)."""
+def slow_hosts(times: HostTimes, slow: Sequence[HostTime], details: Sequence[StageStats]) -> list[SlowHosts]:
+    """Hosts with a slower resource than their peers, in most stages that use it: a malfunction (paper §4.2).
+
+    `slow` are the slow_ones().
+    """
     by_id = {detail.facts.id: detail.facts for detail in details}
-    slow = _are_slow(times)
-    used = (times.others_ms > 0.1 * times.others_duration_ms) | slow
+    used = (times.others_ms > 0.1 * times.others_duration_ms) | _are_slow(times)
     by_host: dict[tuple[str, int], list[HostTime]] = {}
-    for row, resource in np.argwhere(_but_not_most(slow, times).T).tolist():
-        by_host.setdefault((times.rows[row][1], resource), []).append(times.of(resource, row))
+    for each in slow:
+        by_host.setdefault((each.host, times.resources.index(each.resource)), []).append(each)
     host_of = np.array([row[1] for row in times.rows])
     found = []
     for (host, resource), slow_there in by_host.items():
@@ -238,7 +240,7 @@ def slow_hosts(times: HostTimes, details: Sequence[StageStats]) -> list[SlowHost
         if sum(each.median_ms * each.tasks for each in slow_there) < 0.5 * sum(tasks_ms):
             continue
         found.append((rows[0], resource, _slow_host(slow_there, by_id)))
-    return [each for _, _, each in sorted(found, key=lambda each: each[:2])]
+    return [finding for _, _, finding in sorted(found, key=lambda each: each[:2])]
 
 
 def _slow_host(slow: Sequence[HostTime], stages: Mapping[str, StageFacts]) -> SlowHosts:
