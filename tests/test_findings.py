@@ -21,7 +21,7 @@ from crystalperf.indexes.resources import Resource, known
 from crystalperf.indexes.store import create
 from crystalperf.query.diagnose import findings
 from crystalperf.query.diagnose.diagnose import diagnosed
-from crystalperf.query.diagnose.hosts import HostTime
+from crystalperf.query.diagnose.hosts import HostTime, HostTimes
 from crystalperf.query.diagnose.stage_statistics import (
     CpuContention,
     Longest,
@@ -70,6 +70,7 @@ from crystalperf.query.results.findings import (
     NoScope,
     ShortOfCpus,
     SlowHost,
+    SlowHosts,
     Unexplained,
     Waited,
 )
@@ -139,6 +140,22 @@ def host(name: str, ms: float, others_ms: float, resource: str = "net", **more: 
     )
 
 
+def compared(*hosts: HostTime) -> HostTimes:
+    """The hosts of stages as host_times() has them; all have times on the same resource."""
+    median_ms, others_ms, *medians = np.array(
+        [
+            (each.median_ms, each.others_ms, each.median_bytes, each.others_bytes, each.others_duration_ms)
+            for each in hosts
+        ]
+    ).T
+    rows = [(each.stage, each.host, each.tasks) for each in hosts]
+    return HostTimes((hosts[0].resource,), rows, median_ms[None], others_ms[None], *medians)
+
+
+def slow_hosts(times: HostTimes, details: list[StageStats]) -> list[SlowHosts]:
+    return findings.slow_hosts(times, findings.slow_ones(times), details)
+
+
 # Stragglers -----------------------------------------------------------------------------------------------------------
 
 
@@ -189,7 +206,7 @@ def test_a_straggler_whose_executor_collected_garbage() -> None:
 
 
 def test_a_straggler_on_a_slow_node() -> None:
-    hosts = [host("w1", 900.0, 200.0), host("w2", 200.0, 900.0)]
+    hosts = findings.slow_ones(compared(host("w1", 900.0, 200.0), host("w2", 200.0, 900.0)))
     (found,) = findings.straggler(RULES, late(resource_ms=parts(cpu=1000.0, net=6000.0), cpu_ms=1000.0), hosts)
     assert found.cause == SlowHost("w1", "net", 900, 200)
     assert found.basis == "modelled"
@@ -233,30 +250,30 @@ def test_straggler_without_other_cause_names_its_excess_resource() -> None:
 
 
 def test_a_node_slower_than_its_peers_is_a_malfunction() -> None:
-    (found,) = findings.slow_hosts([host("w1", 900.0, 200.0), host("w2", 200.0, 900.0)], [detail()])
+    (found,) = slow_hosts(compared(host("w1", 900.0, 200.0), host("w2", 200.0, 900.0)), [detail()])
     assert (found.host, found.resource, found.median_ms, found.others_ms, found.stages) == ("w1", "net", 900, 200, 1)
     assert found.cost_ms == pytest.approx(10_000 * 700 / 1700)
 
 
 def test_node_whose_peers_spend_no_time_shows_its_time() -> None:
-    (found,) = findings.slow_hosts([host("w1", 900.0, 0.0), host("w2", 0.0, 900.0)], [detail()])
+    (found,) = slow_hosts(compared(host("w1", 900.0, 0.0), host("w2", 0.0, 900.0)), [detail()])
     assert "0.9 s each" in text_of(found, WORDS)
 
 
 def test_a_node_that_reads_more_is_not_slow() -> None:
-    assert findings.slow_hosts([host("w1", 900.0, 200.0, median_bytes=40.0 * MIB)], [detail()]) == []
+    assert slow_hosts(compared(host("w1", 900.0, 200.0, median_bytes=40.0 * MIB)), [detail()]) == []
 
 
 def test_node_slow_in_one_short_stage_of_many_is_random_variation() -> None:
     usual = [host("w1", 300.0, 300.0, stage=f"stage:{number}.0", tasks=50) for number in range(4, 9)]
-    assert findings.slow_hosts([host("w1", 900.0, 200.0), *usual], [detail()]) == []
+    assert slow_hosts(compared(host("w1", 900.0, 200.0), *usual), [detail()]) == []
 
 
 def test_most_nodes_are_not_slower_than_their_peers() -> None:
     """Where they have one warm node with almost no work for a peer, that one is the odd one."""
     two = [host("w1", 900.0, 200.0), host("w2", 900.0, 200.0)]
-    assert findings.slow_hosts([*two, host("w3", 200.0, 900.0)], [detail()]) == []
-    assert len(findings.slow_hosts([*two, host("w3", 200.0, 900.0), host("w4", 200.0, 900.0)], [detail()])) == 2
+    assert slow_hosts(compared(*two, host("w3", 200.0, 900.0)), [detail()]) == []
+    assert len(slow_hosts(compared(*two, host("w3", 200.0, 900.0), host("w4", 200.0, 900.0)), [detail()])) == 2
 
 
 # Slots ----------------------------------------------------------------------------------------------------------------

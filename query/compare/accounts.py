@@ -20,7 +20,7 @@ from crystalperf.indexes.resources import CPU, OTHER, with_other
 from crystalperf.query.diagnose.waiting import waiting, with_workers
 from crystalperf.query.execution.critical_path import Piece, fill
 from crystalperf.query.execution.dag import Node
-from crystalperf.query.execution.intervals import merged, uncovered
+from crystalperf.query.execution.intervals import uncovered
 from crystalperf.query.results.answers import Cause, LostWorker, Parts
 from crystalperf.query.trace.arrays import members
 from crystalperf.query.trace.records import Floats
@@ -251,7 +251,7 @@ def _components(connection: duckdb.DuckDBPyConnection, execution: Execution) -> 
 def _waits(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> dict[Cause, float]:
     """The time without a running task, by cause."""
     dag, names = execution.dag, execution.names
-    running = merged(execution.tasks.launch_ms, execution.tasks.finish_ms)
+    running = execution.tasks.running
     gaps = uncovered(running, dag.start_ms, dag.end_ms)
     pieces = []
     for number, (start, end) in enumerate(gaps):

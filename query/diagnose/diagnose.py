@@ -73,7 +73,8 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advis
     unmodelled, ended = advisor.unmodelled_device(connection, execution), outcome(connection, execution, advisor)
     lost = _lost(connection, execution, advisor, pieces, ended, alive)
     hosts = host_times(connection, execution)
-    costs = _stage_costs(execution, advisor, details, hosts, _limits(resource_ms, largest, names))
+    slow = findings.slow_ones(hosts)
+    costs = _stage_costs(execution, advisor, details, slow, _limits(resource_ms, largest, names))
     scopes, own = _scopes(connection, execution), advisor.findings(connection, details)
     answer = Debug(
         scope=execution.scope.text,
@@ -89,9 +90,11 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advis
             execution,
             advisor,
             details,
-            hosts,
             [*lost, *_while_alone(own, alone_ms, other_ms, len(scopes))],
-            findings.on_a_device(findings.sum_of_stages(costs), unmodelled),
+            [
+                *findings.on_a_device(findings.sum_of_stages(costs), unmodelled),
+                *findings.slow_hosts(hosts, slow, details),
+            ],
         ),
         functions=_functions(connection, execution),
         not_recorded=not_recorded(connection, execution, advisor),
@@ -225,12 +228,12 @@ def _stage_costs(
     execution: Execution,
     advisor: Advisor,
     details: Sequence[StageStats],
-    hosts: Sequence[HostTime],
+    slow: Sequence[HostTime],
     limits: Collection[str],
 ) -> list[StageCost]:
     """The contributions of each stage to findings about tasks, slots and devices."""
     by_stage: dict[str, list[HostTime]] = {}
-    for each in hosts:
+    for each in slow:
         by_stage.setdefault(each.stage, []).append(each)
     found: list[StageCost] = []
     # Tasks that run in the order of their thread are of different kinds: they cannot share work with each other, and
@@ -270,7 +273,6 @@ def _findings(
     execution: Execution,
     advisor: Advisor,
     details: Sequence[StageStats],
-    hosts: Sequence[HostTime],
     first: Sequence[Finding],
     of_stages: Sequence[Finding],
 ) -> tuple[Finding, ...]:
@@ -279,7 +281,6 @@ def _findings(
     found: list[Finding] = [
         *first,
         *of_stages,
-        *findings.slow_hosts(hosts, details),
         *findings.spilling(details, advisor.spilling_operators(connection, details)),
         *findings.garbage_collection(details),
         *findings.cache_miss_findings(details),

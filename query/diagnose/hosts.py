@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import duckdb
 import numpy as np
 
 from crystalperf.indexes.frozen import frozen
-from crystalperf.indexes.resources import with_other
 from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution
+from crystalperf.query.trace.arrays import by_number, order_within
 from crystalperf.query.trace.records import Floats, Ints
 
 MAX_HOSTS = 200
@@ -30,30 +32,50 @@ class HostTime:
     others_duration_ms: float
 
 
-def host_times(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[HostTime]:
-    """Host times of all stages that ran on several hosts, in order of stage, host and resource."""
-    bounds = [execution.scope.start_ms, execution.scope.end_ms]
-    hosts = connection.execute(sql.text("compared_hosts").format(most_hosts=MAX_HOSTS), bounds).fetchall()
+@frozen
+class HostTimes:
+    """The host times of all stages that ran on several hosts, by resource.
+
+    `rows` are pairs of a stage and a host, with the number of its tasks there, in order.  Each median time is
+    (resources, rows), in ms; medians of bytes and durations are (rows,).
+    """
+
+    resources: tuple[str, ...]
+    rows: Sequence[tuple[str, str, int]]
+    median_ms: Floats
+    others_ms: Floats
+    median_bytes: Floats
+    others_bytes: Floats
+    others_duration_ms: Floats
+
+    def of(self, resource: int, row: int) -> HostTime:
+        """The time of one host in one stage on the resource of that number."""
+        stage, host, tasks = self.rows[row]
+        medians = (each[resource, row] for each in (self.median_ms, self.others_ms))
+        more = (each[row] for each in (self.median_bytes, self.others_bytes, self.others_duration_ms))
+        return HostTime(stage, host, self.resources[resource], tasks, *map(float, (*medians, *more)))
+
+
+def host_times(connection: duckdb.DuckDBPyConnection, execution: Execution) -> HostTimes:
+    """The times of the hosts of all stages that ran on several, by resource in the order of their names.
+
+    No host is faster or slower on `other`: that time needs none of its resources.
+    """
+    names, bounds = tuple(sorted(execution.names)), {"begin": execution.scope.start_ms, "end": execution.scope.end_ms}
+    compared = sql.text("compared_hosts").format(most_hosts=MAX_HOSTS)
+    hosts = connection.execute(compared, bounds).fetchall()
     if not hosts:
-        return []
-    names = with_other(execution.names)
-    given = {
-        "begin": bounds[0],
-        "end": bounds[1],
-        "stages": [row[0] for row in hosts],
-        "hosts": [row[1] for row in hosts],
-    }
-    query = sql.text("host_tasks").format(resources=", ".join(f"coalesce({name}_ms, 0) AS {name}_ms" for name in names))
-    columns = connection.execute(query, given).fetchnumpy()
-    whose = Split(columns["number"], columns["of_stage"], len(hosts))
-    _, others_ms = whose.medians(columns["duration_ms"])
-    own_bytes, others_bytes = whose.medians(columns["read_bytes"])
-    by_name = {name: whose.medians(columns[f"{name}_ms"]) for name in sorted(names)}
-    return [
-        HostTime(stage, host, name, tasks, own[at], others[at], own_bytes[at], others_bytes[at], others_ms[at])
-        for at, (stage, host, tasks) in enumerate(hosts)
-        for name, (own, others) in by_name.items()
-    ]
+        return HostTimes(names, (), *(np.empty((len(names), 0)) for _ in range(2)), *(np.empty(0) for _ in range(3)))
+    parts = ", ".join(f"coalesce({name}_ms, 0) AS {name}_ms" for name in names)
+    query = sql.text("host_tasks").format(hosts=compared, resources=parts)
+    columns = connection.execute(query, bounds).fetchnumpy()
+    whose = Split(columns.pop("number"), columns.pop("of_stage"), len(hosts))
+    _, others_duration_ms = whose.medians(columns.pop("duration_ms"))
+    own_bytes, others_bytes = whose.medians(columns.pop("read_bytes"))
+    median_ms, others_ms = zip(*(whose.medians(columns.pop(f"{name}_ms")) for name in names), strict=True)
+    return HostTimes(
+        names, hosts, np.stack(median_ms), np.stack(others_ms), own_bytes, others_bytes, others_duration_ms
+    )
 
 
 class Split:
@@ -68,29 +90,29 @@ class Split:
 
         Each part has at least one row, and so has the rest of its stage.
         """
-        self._part, self._stage, self._parts = part, stage, parts
+        self._by_stage, self._of_stages = by_number(stage), np.bincount(stage)
+        self._part = part[self._by_stage]
         self._rows = np.bincount(part[part >= 0], minlength=parts)
         self._begin = np.cumsum(self._rows) - self._rows
         of_part = np.zeros(parts, dtype=np.int64)
         of_part[part[part >= 0]] = stage[part >= 0]
-        rows = np.bincount(stage)
-        self._stage_begin = (np.cumsum(rows) - rows)[of_part]
-        self._others = rows[of_part] - self._rows
+        self._stage_begin = (np.cumsum(self._of_stages) - self._of_stages)[of_part]
+        self._others = self._of_stages[of_part] - self._rows
 
-    def medians(self, values: Floats) -> tuple[list[float], list[float]]:
+    def medians(self, values: Floats) -> tuple[Floats, Floats]:
         """The medians of each part's rows, and of the other rows of its stage, (parts,)."""
-        order = np.lexsort((values, self._stage))
-        ordered = values[order]
-        part = self._part[order]
+        ordered = values[self._by_stage]
+        order = order_within(ordered, self._of_stages)
+        ordered, part = ordered[order], self._part[order]
         place = np.flatnonzero(part >= 0)
-        place = place[np.argsort(part[place], kind="stable")]
-        part = part[place]
+        place = place[by_number(part[place])]
         own = ordered[place]
-        # How many rows of others come before each row of a part.
-        before = place - self._stage_begin[part] - (np.arange(len(place)) - self._begin[part])
+        # How many rows of others come before each row of a part: ascending within a part, and with `apart` in all.
+        apart = np.arange(len(self._rows)) * (len(values) + 1)
+        before = place - np.arange(len(place)) + np.repeat(apart + self._begin - self._stage_begin, self._rows)
 
         def rest(rank: Ints) -> Floats:
-            passed = np.bincount(part, weights=before <= rank[part], minlength=self._parts).astype(np.int64)
+            passed = np.searchsorted(before, apart + rank, side="right") - self._begin
             found: Floats = ordered[self._stage_begin + rank + passed]
             return found
 
@@ -98,6 +120,5 @@ class Split:
         return medians, _middle(rest((self._others - 1) // 2), rest(self._others // 2))
 
 
-def _middle(low: Floats, high: Floats) -> list[float]:
-    middle: list[float] = (low * 0.5 + high * 0.5).tolist()
-    return middle
+def _middle(low: Floats, high: Floats) -> Floats:
+    return low * 0.5 + high * 0.5

@@ -113,7 +113,8 @@ def ended_tasks(
 
     Without `stages`, those of all its stages.
     """
-    ids = [stage.stage_id for stage in execution.dag.stages] if stages is None else list(stages)
+    # Sorted, so that for the same stages DuckDB is asked once (query.sql.reading).
+    ids = sorted([stage.stage_id for stage in execution.dag.stages] if stages is None else stages)
     bounds = [execution.scope.start_ms, execution.scope.end_ms]
     return [Ended(*row) for row in connection.execute(sql.text("lost_tasks"), [*bounds, ids]).fetchall()]
 

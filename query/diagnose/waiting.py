@@ -34,8 +34,7 @@ def waiting(
     The first has the path's `other`, the largest cause first, and sums to it.  The causes of the second are a missing
     worker, no active scope, or the driver itself.  `alive` is with_workers().
     """
-    tasks = execution.tasks
-    running = merged(tasks.launch_ms, tasks.finish_ms)
+    running = execution.tasks.running
     busy = _busy_scopes(connection, execution)
     starting, upstream = _starting_share(connection), _upstream_share(execution)
     delegated = _delegated_share(connection, execution, advisor)
@@ -117,11 +116,9 @@ def with_workers(connection: duckdb.DuckDBPyConnection, execution: Execution) ->
 
     If no worker ever started and no task ran, these are the times in which no stage waited for a worker.
     """
-    tasks, slots = execution.tasks, execution.slots
+    running, slots = execution.tasks.running, execution.slots
     # A running task implies a worker, whatever start and end the log has for it.
-    alive = merged(
-        np.concatenate([slots.available_ms, tasks.launch_ms]), np.concatenate([slots.until_ms, tasks.finish_ms])
-    )
+    alive = merged(np.concatenate([slots.available_ms, running[:, 0]]), np.concatenate([slots.until_ms, running[:, 1]]))
     if len(alive):
         return alive
     first, last = connection.execute(
@@ -138,7 +135,7 @@ def with_workers(connection: duckdb.DuckDBPyConnection, execution: Execution) ->
 
 def without_task(execution: Execution) -> float:
     """Wall-clock time of a scope, ms, without a running task."""
-    ran = merged(execution.tasks.launch_ms, execution.tasks.finish_ms)
+    ran = execution.tasks.running
     return execution.runtime_ms - float((ran[:, 1] - ran[:, 0]).sum())
 
 

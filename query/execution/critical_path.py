@@ -79,7 +79,7 @@ class WallClock:
     def __init__(self, dag: Dag, tasks: Tasks, driver_parts: DriverParts, names: Sequence[str]) -> None:
         self.dag, self.tasks, self.driver_parts, self.names = dag, tasks, driver_parts, names
         self.of_stage = members(tasks.stage, len(dag.stages))
-        self.running = merged(tasks.launch_ms, tasks.finish_ms)
+        self.running = tasks.running
         self.nodes = {node.stage: node for node in dag.nodes.values() if node.stage is not None}
         self._timeline = lru_cache(_KEPT)(lambda stage: Timeline(tasks, self.of_stage[stage]))
 

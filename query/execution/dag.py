@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crystalperf.indexes.frozen import frozen
+from crystalperf.query.execution.intervals import merged
 from crystalperf.query.execution.slots import Slots, SlotUse
 from crystalperf.query.trace.contract import EdgeKind
 from crystalperf.query.trace.records import Floats, Ints
@@ -141,6 +142,11 @@ class Tasks:
     @cached_property
     def duration_ms(self) -> Floats:
         return self.finish_ms - self.launch_ms
+
+    @cached_property
+    def running(self) -> Floats:
+        """The intervals in which any task ran, as sorted disjoint rows of (start, end), ms."""
+        return merged(self.launch_ms, self.finish_ms)
 
     def select(self, mask: NDArray[np.bool_] | Ints) -> Tasks:
         return Tasks(*(getattr(self, name)[mask] for name in self.__dataclass_fields__))

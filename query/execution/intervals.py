@@ -28,11 +28,13 @@ class Level:
     """
 
     def __init__(self, start_ms: Floats, end_ms: Floats, rate: Floats | None = None) -> None:
-        rates = np.ones((len(start_ms), 1)) if rate is None else rate if rate.ndim == 2 else rate[:, None]
+        if rate is None:  # all alike, so starts and ends need not stay together, and sorted ones are merged faster
+            start_ms, end_ms, rate = np.sort(start_ms), np.sort(end_ms), np.ones(len(start_ms))
         moments = np.concatenate([start_ms, end_ms])
         order = np.argsort(moments, kind="stable")
         self.moments: Floats = moments[order]
-        self.values: Floats = np.cumsum(np.concatenate([rates, -rates])[order], axis=0)[:-1]
+        values: Floats = np.cumsum(np.concatenate([rate, -rate])[order], axis=0)[:-1]
+        self.values: Floats = values if values.ndim == 2 else values[:, None]
         self.integral = _integral(self.moments, self.values)
 
     def over(self, start_ms: Floats, end_ms: Floats) -> Floats:
@@ -109,8 +111,10 @@ def merged(start_ms: Floats, end_ms: Floats) -> Floats:
     """The union of intervals as sorted disjoint rows of (start, end)."""
     if len(start_ms) == 0:
         return np.empty((0, 2))
-    order = np.argsort(start_ms, kind="stable")
-    start, end = start_ms[order], np.maximum.accumulate(end_ms[order])
+    if (start_ms[1:] < start_ms[:-1]).any():
+        order = np.argsort(start_ms, kind="stable")
+        start_ms, end_ms = start_ms[order], end_ms[order]
+    start, end = start_ms, np.maximum.accumulate(end_ms)
     opens = np.concatenate([[True], start[1:] > end[:-1]])
     return np.column_stack([start[opens], end[np.concatenate([opens[1:], [True]])]])
 

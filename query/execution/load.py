@@ -452,6 +452,20 @@ def _task_columns(
     found: dict[str, Any] = connection.execute(
         question, {"begin": scope.start_ms, "end": scope.end_ms, **ids}
     ).fetchnumpy()
+    return _by_launch(found)
+
+
+def _by_launch(columns: dict[str, Any]) -> dict[str, Any]:
+    """The columns with the tasks in order of launch; each is written over an earlier one, so none needs new memory."""
+    order = np.lexsort((columns["task_id"], columns["launch_ms"]))
+    found: dict[str, Any] = {}
+    done: dict[int, Any] = {}
+    for name in list(columns):
+        column = columns.pop(name)
+        into = done.pop(column.itemsize, None)
+        into = np.empty_like(column) if into is None else into.view(column.dtype)
+        found[name] = np.take(column, order, out=into, mode="clip")
+        done[column.itemsize] = column
     return found
 
 
@@ -482,7 +496,7 @@ def _volumes(
     same share of its bytes counts."""
 
     def whole(name: str) -> Ints:
-        return np.asarray(columns[f"{name}_bytes"]).astype(np.int64)
+        return np.asarray(columns[f"{name}_bytes"], dtype=np.int64)
 
     def volume(name: str) -> Ints:
         return whole(name) if is_whole else np.rint(whole(name) * kept).astype(np.int64)
@@ -510,11 +524,11 @@ def _volumes(
         spill_memory=volume("spill_memory"),
         spill_disk=volume("spill_disk"),
         peak_memory=whole("peak_memory"),
-        gc_ms=np.asarray(columns["gc_ms"]).astype(np.float64) * kept,
-        total_cpu_ms=np.minimum(np.asarray(columns["total_cpu_ms"]).astype(np.float64), whole_ms) * kept,
-        overhead_ms=np.asarray(columns["overhead_ms"]).astype(np.float64) * kept,
+        gc_ms=np.asarray(columns["gc_ms"], dtype=np.float64) * kept,
+        total_cpu_ms=np.minimum(np.asarray(columns["total_cpu_ms"], dtype=np.float64), whole_ms) * kept,
+        overhead_ms=np.asarray(columns["overhead_ms"], dtype=np.float64) * kept,
         spill_ms=np.zeros(len(kept)),
-        fetch_wait_ms=np.asarray(columns["fetch_wait_ms"]).astype(np.float64) * kept,
+        fetch_wait_ms=np.asarray(columns["fetch_wait_ms"], dtype=np.float64) * kept,
         starved_ms=np.zeros(len(kept)),
     )
 

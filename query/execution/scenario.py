@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
+from functools import lru_cache
 from itertools import product
 
 from crystalperf.indexes.errors import SettingError
@@ -43,6 +44,9 @@ MAX_NAMED = 24
 SPEED = "cpu_speed"
 """The setting of CPU speed; its values are relative.  The recorded value is stated in cores: the CPU that a process
 could use, of a slow core or under a quota; 1 if not stated."""
+
+_NAMES = 10_000
+"""Names of stages and operators whose prefixes are remembered: each scenario asks for those of all of a run."""
 
 RATE, TRIGGER = "rate", "trigger"
 """The settings of streams: records per second, and seconds between the starts of two batches."""
@@ -134,12 +138,13 @@ def called_by(stage_id: str, name: str) -> list[str]:
     return [stage_id, *_prefixes(name)]
 
 
-def _prefixes(name: str) -> list[str]:
+@lru_cache(_NAMES)
+def _prefixes(name: str) -> tuple[str, ...]:
     """A name's first word without number or colon, its first word, its first two words, and so on: the names by which
     users can refer to it."""
     first = re.split(r"[\[ ]", name, maxsplit=1)[0].rstrip(":,")
     listed = [name[: match.end()].rstrip(",:") for match in re.finditer(r"[^ ]+", name)]
-    return [first, *listed] if first and first not in listed else listed
+    return (first, *listed) if first and first not in listed else tuple(listed)
 
 
 def is_unchecked(key: str) -> bool:
@@ -244,7 +249,6 @@ def parse_settings(
     `known` are the settings of the run, `words` its framework's own words for them; `lists` permits comma separated
     values.  Raises SettingError.
     """
-    shown = {key: _shown(key, words) for key in known}
     found: dict[str, tuple[Value, ...]] = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -252,15 +256,16 @@ def parse_settings(
         if not equals:
             raise SettingError(f"'{text}': expected KEY=VALUE, for example cores=8 or network=2x")
         if key not in known:
-            raise SettingError(_no_setting(key, shown, words))
+            raise SettingError(_no_setting(key, {each: _shown(each, words) for each in known}, words))
         key = known[key].means or key
         if key in found:
-            raise SettingError(f"'{shown[key]}' is given twice; for several values, write {shown[key]}=A,B")
+            shown = _shown(key, words)
+            raise SettingError(f"'{shown}' is given twice; for several values, write {shown}=A,B")
         if "=" in value:
             raise SettingError(
                 f"'{text}': several settings in one; give each separately, because a comma separates values"
             )
-        values = tuple(_value(shown[key], known[key], part.strip()) for part in value.split(","))
+        values = tuple(_value(_shown(key, words), known[key], part.strip()) for part in value.split(","))
         if len(values) > 1 and not lists:
             raise SettingError(f"'{text}': one value is expected here")
         found[key] = values

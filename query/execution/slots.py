@@ -60,14 +60,14 @@ class SlotUse:
     """
 
     def __init__(self, launch_ms: Floats, finish_ms: Floats, available_ms: Floats, until_ms: Floats) -> None:
-        self._moments: Floats = np.unique(np.concatenate([launch_ms, finish_ms, available_ms, until_ms]))
-
-        def open_at(start_ms: Floats, end_ms: Floats) -> Floats:
-            started = np.searchsorted(np.sort(start_ms), self._moments, side="right")
-            ended = np.searchsorted(np.sort(end_ms), self._moments, side="right")  # an end at that time frees its slot
-            return (started - ended).astype(np.float64)
-
-        busy, available = open_at(launch_ms, finish_ms), open_at(available_ms, until_ms)
+        # Sorted columns are merged in one pass.  All changes at a moment count at once: an end then frees its slot.
+        columns = [np.sort(each) for each in (launch_ms, finish_ms, available_ms, until_ms)]
+        moments = np.concatenate(columns)
+        order = np.argsort(moments, kind="stable")
+        moments, counts = moments[order], [len(each) for each in columns]
+        last = np.concatenate([moments[1:] != moments[:-1], np.ones(min(len(moments), 1), np.bool_)])
+        self._moments: Floats = moments[last]
+        busy, available = (np.cumsum(np.repeat(each, counts)[order])[last] for each in ([1, -1, 0, 0], [0, 0, 1, -1]))
         self._full = np.concatenate([[0], np.cumsum((busy > 0) & (busy >= available))])
 
     def is_full(self, start_ms: float, end_ms: float) -> bool:

@@ -1,6 +1,6 @@
 -- The comparable hosts of each stage: of at least two, and of at most {most_hosts}.
 --
--- parameters  start and end of the scope in ms since application start
+-- parameters  $begin and $end of the scope in ms since application start
 --             {most_hosts}
 --
 -- one row per stage and host with at least three succeeded tasks:
@@ -9,7 +9,7 @@
 WITH hosts AS (
     SELECT stage_id, host, count(*) AS tasks
     FROM tasks
-    WHERE finish_ms > ? AND launch_ms < ? AND status = 'succeeded' AND host IS NOT NULL
+    WHERE finish_ms > $begin AND launch_ms < $end AND status = 'succeeded' AND host IS NOT NULL
     GROUP BY ALL
     HAVING count(*) >= 3
 )

@@ -1,16 +1,15 @@
 -- The tasks of stages with compared hosts.
 --
 -- parameters  $begin and $end of the scope in ms since application start
---             $stages and $hosts, the rows of compared_hosts.sql by column
+--             hosts, the text of compared_hosts.sql, whose lines would end this comment
 --             {resources}, the columns of the tasks' time by resource
 --
 -- one row per succeeded task of such a stage:
 --   of_stage     position of its stage among the stages in the order of their ids
---   number       position of its stage and host in the lists; -1 for other hosts
+--   number       position of its stage and host among those rows; -1 for other hosts
 --   duration_ms, read_bytes, (resources)
 WITH compared AS (
-    SELECT stage_id, host, row_number() OVER () - 1 AS number
-    FROM (SELECT unnest($stages::VARCHAR[]) AS stage_id, unnest($hosts::VARCHAR[]) AS host)
+    SELECT stage_id, host, row_number() OVER (ORDER BY stage_id, host) - 1 AS number FROM ({hosts})
 ),
 compared_stages AS (
     SELECT stage_id, row_number() OVER (ORDER BY stage_id) - 1 AS of_stage FROM (SELECT DISTINCT stage_id FROM compared)

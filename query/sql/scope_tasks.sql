@@ -9,7 +9,7 @@
 --             {most}, the minimum share of a stage's tasks that followed others, for all of its tasks to count as followers
 --             {columns}, the wanted ones, or *
 --
--- one row per task that ran within the scope, by launch:
+-- one row per task that ran within the scope, in any order:
 --   finish_ms   its end.  A task that did not succeed and outlived its stage, such as the slower of two copies, ends with
 --               the stage here, because nothing waited for it
 --   whole_ms    its duration with that time
@@ -100,4 +100,4 @@ task_rows AS (
     LEFT JOIN wishing USING (stage_id)
     LEFT JOIN ended USING (stage_id)
 )
-SELECT {columns} FROM task_rows ORDER BY launch_ms, task_id
+SELECT {columns} FROM task_rows

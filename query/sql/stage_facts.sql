@@ -1,6 +1,6 @@
 -- Statistics of the tasks of each stage.
 --
--- parameters  start and end of the scope in ms since application start
+-- parameters  $1 and $2, start and end of the scope in ms since application start
 --             {moved}, for each resource with a device that moves bytes, their sum: moved_<resource>
 --
 -- one row per stage with a task in the scope:
@@ -11,41 +11,33 @@
 --   alike, alike_ms        other tasks that read at least two thirds of what the longest read: number and median
 --   loaded, loaded_ms      tasks with input: those that read a row, or if rows are unknown, the fewest that together read
 --                          95 % of the stage's bytes: number and median
-WITH every AS (
-    SELECT
-        *,
-        finish_ms - launch_ms AS duration_ms,
-        coalesce(input_bytes, 0) + coalesce(remote_read_bytes, 0) + coalesce(local_read_bytes, 0) AS read_bytes,
-        launch_ms < min(finish_ms) OVER (PARTITION BY worker_id) AS is_first,
-        status = 'killed' AND bool_or(status = 'succeeded') OVER (PARTITION BY stage_id, partition_index) AS has_lost
+--
+-- Window functions over all tasks would take longer than all else here, so most facts about several tasks are joined.
+WITH first_ends AS (SELECT worker_id, min(finish_ms) AS first_end_ms FROM tasks GROUP BY worker_id),
+raced AS (
+    SELECT DISTINCT stage_id, coalesce(partition_index, -1) AS part
     FROM tasks
+    WHERE status = 'succeeded' AND (stage_id, coalesce(partition_index, -1)) IN (
+        SELECT (stage_id, coalesce(partition_index, -1)) FROM tasks WHERE status = 'killed'
+    )
 ),
 in_scope AS (
     SELECT
-        *,
-        sum(read_bytes) OVER (PARTITION BY stage_id) AS all_bytes,
-        count(input_rows) OVER (PARTITION BY stage_id) = count(*) OVER (PARTITION BY stage_id)
-            AND max(input_rows) OVER (PARTITION BY stage_id) > 0 AS knows_rows
-    FROM every
-    WHERE finish_ms > ? AND launch_ms < ?
-),
--- Sorting the tasks of a stage by their bytes takes longer than all else here.
-reading AS (
-    SELECT *, input_rows > 0 AS has_input FROM in_scope WHERE knows_rows
-    UNION ALL
-    SELECT
-        *,
-        coalesce(
-            sum(read_bytes) OVER (
-                PARTITION BY stage_id ORDER BY read_bytes DESC, task_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-            ), 0
-        ) < 0.95 * all_bytes AS has_input
-    FROM in_scope
-    WHERE NOT knows_rows
+        tasks.*,
+        finish_ms - launch_ms AS duration_ms,
+        coalesce(input_bytes, 0) + coalesce(remote_read_bytes, 0) + coalesce(local_read_bytes, 0) AS read_bytes,
+        launch_ms < first_end_ms AS is_first,
+        status = 'killed' AND raced.part IS NOT NULL AS has_lost
+    FROM tasks
+    JOIN first_ends ON tasks.worker_id IS NOT DISTINCT FROM first_ends.worker_id
+    LEFT JOIN raced ON tasks.stage_id = raced.stage_id AND coalesce(tasks.partition_index, -1) = raced.part
+    WHERE finish_ms > $1 AND launch_ms < $2
 ),
 longest AS (
     SELECT
         stage_id,
+        sum(read_bytes) AS all_bytes,
+        count(input_rows) = count(*) AND max(input_rows) > 0 AS knows_rows,
         arg_max(
             {{
                 task_id: task_id, duration_ms: duration_ms, worker: worker_id, host: host, read_bytes: read_bytes,
@@ -55,6 +47,20 @@ longest AS (
         ) AS it
     FROM in_scope
     GROUP BY stage_id
+),
+reading AS (
+    SELECT in_scope.*, it, input_rows > 0 AS has_input FROM in_scope JOIN longest USING (stage_id) WHERE knows_rows
+    UNION ALL
+    SELECT
+        in_scope.*,
+        it,
+        coalesce(
+            sum(read_bytes) OVER (
+                PARTITION BY stage_id ORDER BY read_bytes DESC, task_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ), 0
+        ) < 0.95 * all_bytes AS has_input
+    FROM in_scope JOIN longest USING (stage_id)
+    WHERE NOT knows_rows
 )
 SELECT
     stage_id,
@@ -90,6 +96,6 @@ SELECT
     median(duration_ms) FILTER (read_bytes * 3 >= it.read_bytes * 2 AND task_id <> it.task_id) AS alike_ms,
     count(*) FILTER (has_input) AS loaded,
     median(duration_ms) FILTER (has_input) AS loaded_ms
-FROM reading JOIN longest USING (stage_id)
+FROM reading
 GROUP BY stage_id
 ORDER BY stage_id

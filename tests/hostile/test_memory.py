@@ -54,8 +54,8 @@ def test_hosts_are_compared_without_multiplying_tasks_by_hosts(hosts: int) -> No
     connection, execution = tasks_on(hosts)
     assert peak_mib(lambda: host_times(connection, execution)) < 12, "that is some columns of 20 000 numbers"
     found = host_times(connection, execution)
-    assert len(found) == 2 * hosts * len(RESOURCES)
-    last = found[-1]
+    assert found.median_ms.shape == (len(RESOURCES) - 1, 2 * hosts)
+    last = found.of(len(found.resources) - 1, len(found.rows) - 1)
     own, others = connection.execute(
         f"""
         SELECT

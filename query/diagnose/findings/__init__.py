@@ -21,4 +21,5 @@ from crystalperf.query.diagnose.findings.slots import idle_slots as idle_slots
 from crystalperf.query.diagnose.findings.slots import short_of_cpus as short_of_cpus
 from crystalperf.query.diagnose.findings.slots import starting_tasks as starting_tasks
 from crystalperf.query.diagnose.findings.stragglers import slow_hosts as slow_hosts
+from crystalperf.query.diagnose.findings.stragglers import slow_ones as slow_ones
 from crystalperf.query.diagnose.findings.stragglers import straggler as straggler

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.findings.parts import LITTLE_BYTES, MORE, SKEW, usual_task_ms
-from crystalperf.query.diagnose.hosts import HostTime
+from crystalperf.query.diagnose.hosts import HostTime, HostTimes
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.results.advice import (
     Advice,
@@ -21,6 +23,7 @@ from crystalperf.query.results.advice import (
     RecordSamples,
     SpreadInput,
 )
+from crystalperf.query.results.answers import StageFacts
 from crystalperf.query.results.findings import (
     CollectedGarbage,
     FirstOnWorker,
@@ -34,6 +37,8 @@ from crystalperf.query.results.findings import (
     Waited,
 )
 from crystalperf.query.results.kinds import Basis
+
+Mask = NDArray[np.bool_]
 
 FEWEST_FOR_SKEW = 3
 
@@ -50,8 +55,8 @@ class Why:
     basis: Basis
 
 
-def straggler(advisor: Advisor, detail: StageStats, hosts: Sequence[HostTime]) -> list[StragglerStage]:
-    """The straggler of a stage: a task that takes much longer than usual, with the cause.
+def straggler(advisor: Advisor, detail: StageStats, slow: Sequence[HostTime]) -> list[StragglerStage]:
+    """The straggler of a stage: a task that takes much longer than usual, with the cause; `slow` are its slow hosts.
 
     Evidence: it takes more than SKEW times the median, or that of tasks with work if most tasks have nothing to read;
     of few tasks, more than SKEW times the mean of the others.
@@ -67,7 +72,7 @@ def straggler(advisor: Advisor, detail: StageStats, hosts: Sequence[HostTime]) -
     excess_ms = facts.longest_ms - usual_ms
     why: Why | None
     if detail.with_data >= FEWEST_FOR_SKEW:
-        why = next(each for each in _reasons(advisor, detail, hosts, excess_ms) if each is not None)
+        why = next(each for each in _reasons(advisor, detail, slow, excess_ms) if each is not None)
     else:  # two tasks, or few with input: only what the longest itself did counts as evidence
         measured = (
             _more_data(advisor, detail, excess_ms),
@@ -98,11 +103,11 @@ def _cost_ms(detail: StageStats, excess_ms: float, cause: StragglerCause) -> flo
     return max(min(excess_ms, facts.path_ms, idle_ms), 0.0)
 
 
-def _reasons(advisor: Advisor, detail: StageStats, hosts: Sequence[HostTime], excess_ms: float) -> Iterator[Why | None]:
+def _reasons(advisor: Advisor, detail: StageStats, slow: Sequence[HostTime], excess_ms: float) -> Iterator[Why | None]:
     """Explanations of a straggler, the strongest evidence first; the last always applies."""
     yield _more_data(advisor, detail, excess_ms)
     yield _collections(detail, excess_ms)
-    yield _slow_node(detail, hosts, excess_ms)
+    yield _slow_node(detail, slow, excess_ms)
     yield _first_of_its_worker(detail, excess_ms)
     yield _more_of_a_resource(detail, excess_ms)
     yield _unexplained(detail, excess_ms)
@@ -134,14 +139,14 @@ def _collections(detail: StageStats, excess_ms: float) -> Why | None:
     return Why(CollectedGarbage(gc_ms), MoreMemory(fewer_slots=False), "measured")
 
 
-def _slow_node(detail: StageStats, hosts: Sequence[HostTime], excess_ms: float) -> Why | None:
+def _slow_node(detail: StageStats, slow: Sequence[HostTime], excess_ms: float) -> Why | None:
     """Evidence: tasks on its host take longer on a resource than elsewhere, and half of its excess is on that resource.
 
     Contradicted if its excess is on another resource than its host's.
     """
     longest = detail.longest
-    for host in _slow_ones([each for each in hosts if each.stage == detail.facts.id]):
-        if host.host != longest.host:
+    for host in slow:
+        if (host.stage, host.host) != (detail.facts.id, longest.host):
             continue
         if longest.resource_ms[host.resource] - detail.median_resource_ms[host.resource] < excess_ms / 2:
             continue
@@ -192,46 +197,60 @@ def _unexplained(detail: StageStats, excess_ms: float) -> Why:
     return Why(Waited(longest.cpu_ms, longest.duration_ms), RecordSamples(), "measured")
 
 
-def _is_slow(host: HostTime) -> bool:
+def _are_slow(times: HostTimes) -> Mask:
     """Whether tasks on a host spend clearly more time on a resource than others, relative to the data they read."""
-    data = host.median_bytes / host.others_bytes if host.others_bytes > 0 else 1.0
-    return (
-        host.resource != OTHER
-        and host.median_ms > MORE * host.others_ms * max(data, 1.0)
-        and host.median_ms - host.others_ms > 0.2 * host.others_duration_ms
+    own, others = times.median_bytes, times.others_bytes
+    data = np.maximum(np.divide(own, others, out=np.ones(len(own)), where=others > 0), 1.0)
+    slow: Mask = (times.median_ms > MORE * times.others_ms * data) & (
+        times.median_ms - times.others_ms > 0.2 * times.others_duration_ms
     )
+    return slow
 
 
-def _slow_ones(hosts: Sequence[HostTime]) -> list[HostTime]:
-    """Slow hosts of a stage, by resource; none if most hosts would be slow: then the others had less work."""
-    slow = [each for each in hosts if _is_slow(each)]
-    among = Counter((each.stage, each.resource) for each in hosts)
-    many = Counter((each.stage, each.resource) for each in slow)
-    most = {key for key, count in many.items() if count > 1 and 2 * count > among[key]}
-    return [each for each in slow if (each.stage, each.resource) not in most]
+def _but_not_most(slow: Mask, times: HostTimes) -> Mask:
+    """The slow hosts, without those of a stage most of whose hosts would be slow: then the others had less work."""
+    numbers: dict[str, int] = {}
+    stage = np.array([numbers.setdefault(row[0], len(numbers)) for row in times.rows], np.int64)
+    among = np.bincount(stage)
+    many = np.stack([np.bincount(stage, each, len(among)) for each in slow])
+    return slow & ~((many > 1) & (2 * many > among))[:, stage]
 
 
-def slow_hosts(hosts: Sequence[HostTime], details: Sequence[StageStats]) -> list[SlowHosts]:
-    """Hosts with a slower resource than their peers, in most stages that use it: a malfunction (paper §4.2)."""
+def slow_ones(times: HostTimes) -> list[HostTime]:
+    """The slow hosts of each stage, in order of the stages and hosts, and of the resources."""
+    slow = _but_not_most(_are_slow(times), times)
+    return [times.of(resource, row) for row, resource in np.argwhere(slow.T).tolist()]
+
+
+def slow_hosts(times: HostTimes, slow: Sequence[HostTime], details: Sequence[StageStats]) -> list[SlowHosts]:
+    """Hosts with a slower resource than their peers, in most stages that use it: a malfunction (paper §4.2).
+
+    `slow` are the slow_ones().
+    """
     by_id = {detail.facts.id: detail.facts for detail in details}
-    used: dict[tuple[str, str], list[HostTime]] = {}
-    slow_ones = {(each.stage, each.host, each.resource) for each in _slow_ones(hosts)}
-    for each in hosts:
-        if each.others_ms > 0.1 * each.others_duration_ms or _is_slow(each):
-            used.setdefault((each.host, each.resource), []).append(each)
+    used = (times.others_ms > 0.1 * times.others_duration_ms) | _are_slow(times)
+    by_host: dict[tuple[str, int], list[HostTime]] = {}
+    for each in slow:
+        by_host.setdefault((each.host, times.resources.index(each.resource)), []).append(each)
+    host_of = np.array([row[1] for row in times.rows])
     found = []
-    for (host, resource), rows in used.items():
-        slow = [each for each in rows if (each.stage, host, resource) in slow_ones]
-        weight = sum(each.median_ms * each.tasks for each in slow)
-        if not slow or weight < 0.5 * sum(each.median_ms * each.tasks for each in rows):
+    for (host, resource), slow_there in by_host.items():
+        rows = np.flatnonzero(used[resource] & (host_of == host)).tolist()
+        tasks_ms = [float(times.median_ms[resource, row]) * times.rows[row][2] for row in rows]
+        if sum(each.median_ms * each.tasks for each in slow_there) < 0.5 * sum(tasks_ms):
             continue
-        cost = 0.0
-        for each in slow:
-            facts = by_id.get(each.stage)
-            if facts is not None and facts.median_ms > 0:
-                share = (each.median_ms - each.others_ms) / (each.others_duration_ms + each.median_ms - each.others_ms)
-                cost += facts.path_ms * share
-        own_ms, fetch_wait_ms = sum(each.median_ms for each in slow), sum(each.others_ms for each in slow)
-        advice = InspectHost(host, resource)
-        found.append(SlowHosts(cost, "modelled", advice, host, resource, own_ms, fetch_wait_ms, len(slow)))
-    return found
+        found.append((rows[0], resource, _slow_host(slow_there, by_id)))
+    return [finding for _, _, finding in sorted(found, key=lambda each: each[:2])]
+
+
+def _slow_host(slow: Sequence[HostTime], stages: Mapping[str, StageFacts]) -> SlowHosts:
+    """The finding about a host that was slow on one resource in these stages."""
+    cost = 0.0
+    for each in slow:
+        facts = stages.get(each.stage)
+        if facts is not None and facts.median_ms > 0:
+            share = (each.median_ms - each.others_ms) / (each.others_duration_ms + each.median_ms - each.others_ms)
+            cost += facts.path_ms * share
+    host, resource = slow[0].host, slow[0].resource
+    own_ms, others_ms = sum(each.median_ms for each in slow), sum(each.others_ms for each in slow)
+    return SlowHosts(cost, "modelled", InspectHost(host, resource), host, resource, own_ms, others_ms, len(slow))

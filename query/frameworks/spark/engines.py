@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field
+from functools import lru_cache
 
 from crystalperf.indexes.frozen import frozen
 from crystalperf.indexes.regex import regex
@@ -30,11 +31,11 @@ class Timing:
 
     def own_ms(self, metrics: Mapping[str, float]) -> float:
         """The time of an operator's own work."""
-        return sum(max(metrics.get(name, 0.0) for name in group) for group in self.own)
+        return sum(max(metrics.get(name, 0.0) for name in group) for group in self.own) if metrics else 0.0
 
     def inclusive_ms(self, metrics: Mapping[str, float]) -> float:
         """The time of an operator with those below it; 0 if it has no such metric."""
-        return max((metrics.get(name, 0.0) for name in self.inclusive), default=0.0)
+        return max((metrics.get(name, 0.0) for name in self.inclusive), default=0.0) if metrics else 0.0
 
 
 @frozen
@@ -199,14 +200,19 @@ SPILLS = frozenset(
 )
 """Metrics of the bytes that an operator spilled."""
 
+_NAMES = 1000
+"""Names of operators whose engines are remembered: each stage of a query asks for all operators of its plan."""
+
 _LOADING = ("spark.plugins", "spark.sql.extensions", "spark.shuffle.manager")
 
 
+@lru_cache(_NAMES)
 def engine_of(name: str) -> Engine | None:
     """The engine of an operator, by its name in a plan; None for Spark's own."""
     return next((each for each in ENGINES if each.operators.match(name)), None)
 
 
+@lru_cache(_NAMES)
 def timing_of(name: str, kind: str) -> Timing:
     """The timing metrics of an operator of that name and kind."""
     engine = engine_of(name)

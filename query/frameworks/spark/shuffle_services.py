@@ -42,7 +42,7 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
         """
         SELECT coalesce(sum(merged_read_bytes), 0)::BIGINT, coalesce(sum(merge_fallbacks), 0)::BIGINT
         FROM spark_tasks JOIN tasks USING (task_id)
-        WHERE finish_ms > $start AND launch_ms < $end
+        WHERE finish_ms > $start AND launch_ms < $end AND (merged_read_bytes <> 0 OR merge_fallbacks <> 0)
         """,
         {"start": execution.scope.start_ms, "end": execution.scope.end_ms},
     ).fetchall()[0]

@@ -7,11 +7,19 @@
 --      lost_ms   time of attempts that ran until another one had succeeded
 --      losing    times of the copies that lost
 --      saved_ms  for how long originals ran on after the winning copy of the last one of them had ended, within the run
-WITH attempts AS (
+WITH contested AS (
+    SELECT DISTINCT stage_id, partition_index
+    FROM tasks
+    WHERE (status = 'killed' AND reason LIKE $why) OR task_id IN (SELECT task_id FROM spark_tasks WHERE speculative)
+),
+attempts AS (
     SELECT
-        tasks.stage_id, partition_index, launch_ms, finish_ms, tasks.status, coalesce(speculative, false) AS marked,
+        tasks.stage_id, tasks.partition_index, launch_ms, finish_ms, tasks.status, coalesce(speculative, false) AS marked,
         coalesce(tasks.status = 'killed' AND tasks.reason LIKE $why, false) AS lost
-    FROM tasks JOIN spark_tasks USING (task_id)
+    FROM tasks
+    JOIN contested
+        ON tasks.stage_id = contested.stage_id AND tasks.partition_index IS NOT DISTINCT FROM contested.partition_index
+    JOIN spark_tasks USING (task_id)
 ),
 raced AS (
     SELECT

@@ -221,7 +221,7 @@ def by_metrics(stage: str, plan: Sequence[Node], body_ms: Floats, names: tuple[s
     for node in reversed(plan):
         place = node.node_id
         inclusive = known[place].inclusive_ms(metrics[place])
-        if node.what.kind == PIPELINE:
+        if node.what.kind == PIPELINE and inclusive > 0:
             apart = _feeds_python(node, plan, metrics) or _only_converts(node, plan, metrics)
             inclusive = 0.0 if apart else inclusive - above[place]
         timings[place] = own[place] + max(inclusive - below[place] - own[place], 0.0)

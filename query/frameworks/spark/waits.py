@@ -137,7 +137,10 @@ def _blocked_ms(connection: duckdb.DuckDBPyConnection, losing: Sequence[Mapping[
     moments = np.unique(np.concatenate([launch, finish, added, removed]))
     lengths = np.diff(moments)
     middle = moments[:-1] + lengths / 2
-    busy, there, lost = (_open(middle, *pair) for pair in ((launch, finish), (added, removed), (began, ended)))
+    lost = _open(middle, began, ended)
+    some = lost > 0
+    lengths, middle, lost = lengths[some], middle[some], lost[some]
+    busy, there = _open(middle, launch, finish), _open(middle, added, removed)
     full = (there > 0) & (busy >= there)
     return float((lengths * lost / np.maximum(there, 1) * full).sum())
 
