@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from crystalperf.query.execution.dag import Tasks
 
 
-_FEW = 2_000
-"""Tasks whose columns are summed at once."""
-
-
 class Level:
     """The sum of the rates of the intervals open at each moment, and its integral over time.
 
@@ -58,16 +54,17 @@ class Timeline:
         moments = np.concatenate([launch, finish])
         order = np.argsort(moments, kind="stable")
         self.moments: Floats = moments[order]
-        since_last, length = np.diff(self.moments)[:, None], (finish - launch)[:, None]
-        running = np.rint(_open(np.ones((len(launch), 1)), order))
+        since_last, length = np.diff(self.moments), finish - launch
+        running = np.cumsum(np.where(order < len(launch), 1.0, -1.0))[:-1]
+        none, running = running <= 0, np.maximum(running, 1)
         self.integral = np.zeros((max(len(moments), 1), parts.shape[1]))
-        # For many tasks the columns are summed one by one, or a million tasks would need hundreds of MB.
-        at_once = parts.shape[1] if len(launch) <= _FEW else 1
-        for first in range(0, parts.shape[1], at_once):
-            columns = slice(first, first + at_once)
-            mean = _open(parts[:, columns] / length, order) / np.maximum(running, 1)
-            mean[running[:, 0] <= 0] = 0.0
-            np.cumsum(mean * since_last, axis=0, out=self.integral[1:, columns])
+        for place, part in enumerate(parts.T):
+            rate = part / length
+            mean = np.cumsum(np.concatenate([rate, -rate])[order])[:-1]
+            mean /= running
+            mean[none] = 0.0
+            mean *= since_last
+            np.cumsum(mean, out=self.integral[1:, place])
 
     def between(self, start_ms: float, end_ms: float) -> Floats:
         """Wall-clock time in each column of `parts_ms` from start to end, (resources + 1,), without idle time."""
@@ -90,15 +87,6 @@ class Timeline:
         before = self.integral[place]
         found: Floats = before + share[:, None] * (self.integral[place + 1] - before)
         return found
-
-
-def _open(rate: Floats, order: Ints) -> Floats:
-    """The sums of the rates of the intervals open from each moment to the next, (moments - 1, columns).
-
-    `order` sorts all starts and then all ends by time.
-    """
-    sums: Floats = np.cumsum(np.concatenate([rate, -rate])[order], axis=0)[:-1]
-    return sums
 
 
 def _integral(moments: Floats, values: Floats) -> Floats:

@@ -34,8 +34,14 @@ def constant(count: int, value: float) -> Floats:
 
 
 def safe_divide(part: Floats, whole: Floats, otherwise: float = 0.0) -> Floats:
-    """Quotients, `otherwise` where the divisor is not above zero."""
-    quotient: Floats = np.divide(part, whole, out=np.full(len(part), otherwise), where=whole > 0)
+    """Quotients, `otherwise` where the divisor is not above zero; NumPy divides slowly with a mask."""
+    above = whole > 0
+    if not above.any():
+        return np.full(len(part), otherwise)
+    if above.all():
+        return np.divide(part, whole)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        quotient: Floats = np.where(above, np.divide(part, whole), otherwise)
     return quotient
 
 
