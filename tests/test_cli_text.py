@@ -554,11 +554,11 @@ def test_a_page_without_colour_is_as_rich_lays_it_out(monkeypatch: pytest.Monkey
     monkeypatch.setenv("COLUMNS", "62")
     texts = [Page(), Page()]
     texts[1]._plain = False
-    chance = Random(3)
+    random = Random(3)
     for _ in range(200):
-        count = chance.randint(1, 5)
-        heads, *rows = [chance.choices(WORDS, k=count) for _ in range(chance.randint(1, 5))]
-        sides, cut = "".join(chance.choices("<>", k=count)), chance.choice([None, count - 1])
+        count = random.randint(1, 5)
+        heads, *rows = [random.choices(WORDS, k=count) for _ in range(random.randint(1, 5))]
+        sides, cut = "".join(random.choices("<>", k=count)), random.choice([None, count - 1])
         for each in texts:
             each.table(heads, rows, sides, cut=cut, strong_last=True)
             each.strong(heads[0])

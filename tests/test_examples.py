@@ -18,7 +18,7 @@ import pytest
 import typer
 import zstandard
 
-from crystalperf.cli.main import _command
+from crystalperf.cli.parsing import _command
 from crystalperf.cli.reference import page
 from tests.small_indexes import DATA, small_index
 
@@ -187,7 +187,7 @@ def test_examples_are_found() -> None:
 
 def parsed(command: str) -> dict[str, Any]:
     """The parameters of a command line, which is not run.  Raises typer's errors, as the command line does."""
-    click, arguments = _command(), shlex.split(command)[1:]
+    click, arguments = _command(None), shlex.split(command)[1:]
     context = click.make_context("crystalperf", arguments)
     while hasattr(click, "resolve_command"):
         name, click, rest = click.resolve_command(context, [*getattr(context, "_protected_args", []), *context.args])

@@ -72,8 +72,7 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advis
     details = stage_stats(connection, execution, path)
     unmodelled, ended = advisor.unmodelled_device(connection, execution), outcome(connection, execution, advisor)
     lost = _lost(connection, execution, advisor, pieces, ended, alive)
-    hosts = host_times(connection, execution)
-    slow = findings.slow_ones(hosts)
+    slow = findings.slow_ones(hosts := host_times(connection, execution))
     costs = _stage_costs(execution, advisor, details, slow, _limits(resource_ms, largest, names))
     scopes, own = _scopes(connection, execution), advisor.findings(connection, details)
     answer = Debug(

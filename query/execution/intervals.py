@@ -7,14 +7,22 @@ running, with equal weights.  So if a straggler runs alone at the end, it alone 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from crystalperf.query.trace.records import Floats, Ints
 
-if TYPE_CHECKING:
-    from crystalperf.query.execution.dag import Tasks
+
+class TimedTasks(Protocol):
+    """Tasks with their start and end, (tasks,), and their time by resource, (tasks, resources + 1), in ms."""
+
+    @property
+    def launch_ms(self) -> Floats: ...
+    @property
+    def finish_ms(self) -> Floats: ...
+    @property
+    def parts_ms(self) -> Floats: ...
 
 
 class Level:
@@ -46,7 +54,7 @@ class Level:
 class Timeline:
     """The mean resource breakdown of the running tasks, integrated over time."""
 
-    def __init__(self, tasks: Tasks, mine: Ints | slice = slice(None)) -> None:
+    def __init__(self, tasks: TimedTasks, mine: Ints | slice = slice(None)) -> None:
         launch, finish, parts = tasks.launch_ms[mine], tasks.finish_ms[mine], tasks.parts_ms[mine]
         lasting = finish > launch
         if not lasting.all():
