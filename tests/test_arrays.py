@@ -1,4 +1,4 @@
-"""Array operations: as numpy's, and their values do not depend on which way is the fastest for the size of the arrays."""
+"""Array operations: as numpy's, and their values do not depend on which way is the fastest for the size of arrays."""
 
 from __future__ import annotations
 
