@@ -15,11 +15,12 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean, pstdev
+from statistics import fmean
 
 from crystalperf.query.predictors.ernest import fit, terms
 from lab.errors import LabError
 from lab.pages import head, row
+from lab.scored import spread
 from lab.systems.data import entries
 
 RUNS = "*_m4.large_*_spark_bigdata_1"
@@ -68,7 +69,7 @@ def lines(jobs: Mapping[str, Runtimes], learned: int = LEARNED) -> list[str]:
     for job, of in jobs.items():
         for name, known, found in errors(of, learned):
             sizes = [abs(each) for each in found]
-            mean = f"{fmean(sizes):.1f} ± {pstdev(sizes):.1f}"
+            mean = spread([each / 100 for each in sizes])
             table.append(row(job, name, known, len(found), mean, f"{max(sizes):.0f}", f"{fmean(found):+.1f}"))
     counts = sorted({count for of in jobs.values() for count in of})
     table += ["", *head("machines | " + " | ".join(f">{job} [s]" for job in jobs))]

@@ -17,16 +17,17 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean, median, pstdev
+from statistics import fmean, median
 
 import numpy as np
 
 from crystalperf.query.execution.stream import Station, Stream
 from crystalperf.query.predictors.ds2 import highest_rate
-from crystalperf.query.predictors.ernest import fit, terms
 from lab.errors import LabError
 from lab.figures import markdown_tables
 from lab.pages import head, row
+from lab.scored import spread
+from lab.systems import clusters
 from lab.systems.data import file_of
 
 RECORDS = 1e6
@@ -57,7 +58,7 @@ def ds2(slots: int, rate: float, wanted: int) -> float:
 
 def ernest(others: Mapping[int, float], wanted: int) -> float:
     """The rate of `wanted` slots, from those of other parallelisms."""
-    return RECORDS / float(fit((slots, 1.0, RECORDS / rate) for slots, rate in others.items()) @ terms(wanted))
+    return RECORDS / clusters.ernest({slots: RECORDS / rate for slots, rate in others.items()}, wanted)
 
 
 def predictions(means: Mapping[int, float]) -> Iterator[tuple[str, int, int | None, float]]:
@@ -72,7 +73,7 @@ def predictions(means: Mapping[int, float]) -> Iterator[tuple[str, int, int | No
 
 def _errors(name: str, which: str, errors: Sequence[float]) -> str:
     sizes = [abs(each) for each in errors]
-    mean = f"{fmean(sizes):.1f} ± {pstdev(sizes):.1f}"
+    mean = spread([each / 100 for each in sizes])
     return row(name, which, len(errors), mean, f"{median(sizes):.1f}", f"{max(sizes):.0f}", f"{fmean(errors):+.1f}")
 
 
